@@ -1,0 +1,140 @@
+"""What ptxmm answers: verdicts with their evidence, as frozen values that the reports print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxmm.arith import U32, Type
+from ptxmm.program import Order, Program, Proxy, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One event of an execution, for people.
+
+    `kind` is `R`, `W`, `F` (fence or proxy fence), `B` (barrier) or `I` (initial write, `thread` None). `step` counts
+    the events of the thread in program order; events of one instruction share `text`. `place` is the location as the
+    test names it (`x`, `a[1]`, `x+2`), `value` what was read or written.
+    """
+
+    id: int
+    kind: str
+    thread: str | None
+    step: int
+    text: str
+    place: str | None = None
+    value: int | None = None
+    type: Type = U32
+    order: Order = Order.WEAK
+    scope: Scope | None = None
+    proxy: Proxy = Proxy.GENERIC
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An execution that a model allows: events in thread order, named edges between their ids, and the final state.
+
+    `edges` has at least `po` (immediate), `rf`, `co` (immediate), `fr`, `rmw`, and where they exist `sync` relations
+    of the model file under the file's own names. `registers` are keyed by thread and register, `memory` by place.
+    """
+
+    events: tuple[Happening, ...]
+    edges: dict[str, frozenset[tuple[int, int]]]
+    registers: dict[tuple[str, str], int] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two conflicting accesses that nothing orders (PTX ISA 8.7.1), in one execution that shows it.
+
+    `first` and `second` are event ids of `witness`; `on` is the declared name of the object; `mixed` says that their
+    sizes differ (8.7.2); `why` says in words what is missing.
+    """
+
+    on: str
+    first: int
+    second: int
+    mixed: bool
+    why: str
+    witness: Execution
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a property other than the condition: `verdict` is `yes`, `no`, `unknown` or `not asked`."""
+
+    verdict: str = "not asked"
+    on: tuple[str, ...] = ()
+    races: tuple[Race, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything about one test under one model.
+
+    `verdict` is one of `allowed forbidden holds fails unknown unsupported error`, or `no condition`; `by` the axioms
+    that a `forbidden` or `holds` needed; `why` the reason of an `unknown`, `unsupported` or `error`. `expected` are
+    the stated words for this model, `ok` None where none is stated, `surprises` one sentence for each that differs.
+    `complete` is false where a loop was cut at `bound`.
+    """
+
+    path: str
+    test: str
+    variant: str | None
+    model: str
+    condition: str = ""
+    verdict: str = "no condition"
+    by: tuple[str, ...] = ()
+    why: str = ""
+    witness: Execution | None = None
+    race: Answer = Answer()
+    hang: Answer = Answer()
+    undefined: Answer = Answer()
+    expected: tuple[str, ...] = ()
+    ok: bool | None = None
+    surprises: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    bound: int = 0
+    complete: bool = True
+    seconds: float = 0.0
+    program: Program | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """`NAME[VARIANT]`."""
+        return f"{self.test}[{self.variant}]" if self.variant is not None else self.test
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One final state: values by column name (`A.r0`, `x`, `a[1]`), in the order of `Outcomes.columns`."""
+
+    values: tuple[int, ...]
+    satisfies: bool
+    witness: Execution | None = field(default=None, compare=False, hash=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """All final states of one test under one model, sorted by values; `complete` is false where a loop was cut."""
+
+    path: str
+    test: str
+    variant: str | None
+    model: str
+    condition: str
+    quantifier: str | None
+    columns: tuple[str, ...]
+    types: tuple[Type, ...]
+    states: tuple[State, ...]
+    complete: bool = True
+    why: str = ""
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """`NAME[VARIANT]`."""
+        return f"{self.test}[{self.variant}]" if self.variant is not None else self.test
