@@ -78,7 +78,8 @@ class Result:
     `verdict` is one of `allowed forbidden holds fails unknown unsupported error`, or `no condition`; `by` the axioms
     that a `forbidden` or `holds` needed; `why` the reason of an `unknown`, `unsupported` or `error`. `expected` are
     the stated words for this model, `ok` None where none is stated, `surprises` one sentence for each that differs.
-    `complete` is false where a loop was cut at `bound`.
+    `complete` is false where a loop was cut at `bound`. `line` is that of the error or of the stated verdicts, 0 where
+    there is none.
     """
 
     path: str
@@ -100,6 +101,7 @@ class Result:
     bound: int = 0
     complete: bool = True
     seconds: float = 0.0
+    line: int = 0
     program: Program | None = field(default=None, repr=False, compare=False)
 
     @property
