@@ -1,0 +1,125 @@
+"""Reads memory models in cat: the shipped ones by name, and users' own by path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ptxmm.cat.expand import Expander
+from ptxmm.cat.parse import Claim, Define, Include, parse
+from ptxmm.cat.source import LARGEST, Source, blank_comments, declared_features
+from ptxmm.cat.support import inferred_features
+from ptxmm.errors import InputError, Span, near
+from ptxmm.model import Model
+from ptxmm.resources import models_dir
+
+__all__ = ["DEFAULT_MODEL", "read_model", "shipped_models"]
+
+DEFAULT_MODEL = "ptx-9.4"
+_MOST_INCLUDES = 200
+
+
+def shipped_models() -> tuple[str, ...]:
+    """The names of the models that come with ptxmm.
+
+    >>> DEFAULT_MODEL in shipped_models()
+    True
+    """
+    return tuple(sorted(path.stem for path in models_dir().glob("*.cat")))
+
+
+def read_model(name_or_path: str) -> Model:
+    """The shipped model of that name, or the model in that `.cat` file.
+
+    >>> [axiom.name for axiom in read_model("sc").axioms]
+    ['sc', 'atomicity', 'single-copy-atomicity']
+    """
+    path = _find(name_or_path)
+    reading = _Reading()
+    title = reading.read(path, ())
+    supports = reading.declared if reading.declared is not None else inferred_features(reading.mentioned)
+    name = path.name.removesuffix(".cat")
+    source = reading.first.text if reading.first else ""
+    return Model(name, title or name, tuple(reading.expander.statements), supports, str(path), source)
+
+
+class _Reading:
+    """One model while its files are read."""
+
+    def __init__(self) -> None:
+        self.expander = Expander()
+        self.declared: frozenset[str] | None = None
+        self.mentioned: set[str] = set()
+        self.first: Source | None = None
+        self._files = 0
+
+    def read(self, path: Path, within: tuple[Path, ...]) -> str:
+        """Take a file's statements, and return its title."""
+        source = _text(path)
+        self.first = self.first or source
+        text, comments = blank_comments(source)
+        declared = declared_features(source, comments)
+        if declared is not None:
+            self.declared = declared | (self.declared or frozenset())
+        title, statements = parse(source, text)
+        for statement in statements:
+            match statement:
+                case Define():
+                    self.mentioned |= {name for binding in statement.bindings for name in binding.body.names()}
+                    self.expander.define(source, statement)
+                case Claim():
+                    self.mentioned |= set(statement.body.names())
+                    self.expander.claim(source, statement)
+                case Include():
+                    self._include(source, path, statement, within)
+        return title
+
+    def _include(self, source: Source, path: Path, include: Include, within: tuple[Path, ...]) -> None:
+        at = source.at(include.start, len(include.file) + 2)
+        found = next((p for p in (path.parent / include.file, models_dir() / include.file) if _is_file(p)), None)
+        if found is None:
+            raise InputError(
+                f"there is no file `{include.file}`",
+                at,
+                "it is looked for beside this file, then among the shipped models",
+            )
+        chain = (*within, path.resolve())
+        if found.resolve() in chain:
+            raise InputError(f"`{include.file}` includes itself", at)
+        self._files += 1
+        if self._files > _MOST_INCLUDES:
+            raise InputError(f"more than {_MOST_INCLUDES} files are included", at)
+        self.read(found, chain)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _find(name_or_path: str) -> Path:
+    if name_or_path in shipped_models():
+        return models_dir() / f"{name_or_path}.cat"
+    if name_or_path.endswith(".cat") or "/" in name_or_path or _is_file(Path(name_or_path)):
+        return Path(name_or_path)
+    hint = (
+        near(name_or_path, shipped_models()) or f"there are {', '.join(shipped_models())}, and files that end in `.cat`"
+    )
+    raise InputError(f"no model is called `{name_or_path}`", Span(name_or_path, 1, 1), hint)
+
+
+def _text(path: Path) -> Source:
+    start = Span(str(path), 1, 1)
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"the model cannot be read: {reason}", start) from None
+    if len(data) > LARGEST:
+        raise InputError("the file is too large for a model", start)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return Source(str(path), text.replace("\r\n", "\n"))
