@@ -1,0 +1,195 @@
+"""The grammar of a PTX mnemonic: an opcode, then slots of qualifiers in a fixed order; errors point there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from ptxmm.arith import PRED, Type
+from ptxmm.errors import InputError, Span, near
+from ptxmm.program import NOWHERE
+
+Requirement = tuple[tuple[int, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for one qualifier: `name` says what it states ("scope"), `words` are the spellings without the dot."""
+
+    name: str
+    words: tuple[str, ...]
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A form that has all of `words` among its qualifiers needs this PTX version and target (`sm_NN`)."""
+
+    words: frozenset[str]
+    version: tuple[int, int]
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One instruction: its opcode, its qualifiers in order, what restricts them, what it needs, what it becomes.
+
+    `builds` names the builder of `isa_build`; `section` is that of the PTX ISA; `real` is False for the spellings of
+    NVIDIA's model artifact, which no assembler knows.
+    """
+
+    opcode: tuple[str, ...]
+    section: str
+    slots: tuple[Slot, ...]
+    builds: str
+    rules: tuple[Callable[[Form, Type | None], None], ...] = ()
+    needs: tuple[Need, ...] = ()
+    since: Requirement = ((6, 0), 70)
+    real: bool = True
+
+    @property
+    def name(self) -> str:
+        """The opcode as it is written."""
+        return ".".join(self.opcode)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A qualifier of a mnemonic and where it stands."""
+
+    text: str
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A mnemonic matched against its row: at most one word for each slot, in the order of the row."""
+
+    row: Row
+    words: tuple[tuple[str, Word], ...]
+    at: Span
+
+    def get(self, slot: str) -> str | None:
+        """The qualifier in a slot."""
+        return next((word.text for name, word in self.words if name == slot), None)
+
+    def where(self, slot: str) -> Span:
+        """Where the qualifier of a slot stands, else the whole mnemonic."""
+        return next((word.at for name, word in self.words if name == slot), self.at)
+
+    def has(self, slot: str) -> bool:
+        return self.get(slot) is not None
+
+    def but(self, **changes: str | None) -> str:
+        """The mnemonic with some slots changed or taken away.
+
+        >>> from ptxmm.isa import form_of
+        >>> form_of("ld.acquire.gpu.u32").but(order="relaxed", scope="sys", type=None)
+        'ld.relaxed.sys'
+        """
+        filled = {name: word.text for name, word in self.words} | changes
+        return ".".join((*self.row.opcode, *(w for slot in self.row.slots if (w := filled.get(slot.name)))))
+
+    def fail(self, slot: str, message: str, hint: str = "") -> InputError:
+        """An error that points at the qualifier of a slot."""
+        return InputError(message, self.where(slot), hint)
+
+    @property
+    def type(self) -> Type | None:
+        """The type that is written."""
+        word = self.get("type")
+        return type_of(word) if word else None
+
+    @property
+    def requirement(self) -> Requirement:
+        """The smallest PTX version and target for this form."""
+        present = {word.text for _, word in self.words}
+        version, target = self.row.since
+        for need in self.row.needs:
+            if need.words <= present:
+                version, target = max(version, need.version), max(target, need.target)
+        return version, target
+
+
+def split(mnemonic: str, at: Span) -> tuple[Word, ...]:
+    """The words of a mnemonic, each with its place in the line.
+
+    >>> [(w.text, w.at.column) for w in split("ld.weak.u32", Span("t.lit", 1, 5))]
+    [('ld', 5), ('weak', 8), ('u32', 13)]
+    """
+    words, column = [], at.column
+    for text in mnemonic.split("."):
+        words.append(Word(text, replace(at, column=column, width=max(1, len(text)))))
+        column += len(text) + 1
+    return tuple(words)
+
+
+def whole(mnemonic: str, at: Span) -> Span:
+    """The place of the whole mnemonic."""
+    return replace(at, width=len(mnemonic)) if at is not NOWHERE else at
+
+
+def match(row: Row, mnemonic: str, at: Span, known: Iterable[str]) -> Form:
+    """The form of `row` that a mnemonic spells; `known` are the qualifiers of all instructions, for better errors."""
+    words = split(mnemonic, at)[len(row.opcode) :]
+    filled: dict[str, Word] = {}
+    last, misplaced = -1, None
+    for word in words:
+        index, slot = _slot(row, word, known)
+        if slot.name in filled:
+            first = filled[slot.name].text
+            twice = (
+                f"`.{word.text}` stands twice"
+                if first == word.text
+                else f"`.{first}` and `.{word.text}` exclude each other"
+            )
+            raise InputError(f"{twice}: `{row.name}` takes one {slot.name}", word.at, "keep one of them")
+        filled[slot.name] = word
+        if index < last and misplaced is None:
+            misplaced = word
+        last = max(last, index)
+    form = Form(row, tuple((s.name, filled[s.name]) for s in row.slots if s.name in filled), whole(mnemonic, at))
+    if misplaced is not None:
+        raise InputError(f"`.{misplaced.text}` stands in the wrong place", misplaced.at, f"write `{form.but()}`")
+    for slot in row.slots:
+        if slot.required and slot.name not in filled:
+            raise InputError(f"`{form.but()}` names no {slot.name}", form.at, f"add one of {choices(slot.words)}")
+    return form
+
+
+def _slot(row: Row, word: Word, known: Iterable[str]) -> tuple[int, Slot]:
+    for index, slot in enumerate(row.slots):
+        if word.text in slot.words:
+            return index, slot
+    if not word.text:
+        raise InputError("a qualifier is missing between two dots", word.at)
+    own = [w for slot in row.slots for w in slot.words]
+    if word.text in known:
+        takes = ", ".join(slot.name for slot in row.slots)
+        hint = near(word.text, own) or (f"its qualifiers are: {takes}" if takes else "it takes no qualifiers")
+        raise InputError(f"`{row.name}` takes no `.{word.text}`", word.at, hint)
+    hint = near(word.text, own) or near(word.text, known)
+    raise InputError(f"unknown qualifier `.{word.text}`", word.at, hint)
+
+
+def choices(words: Iterable[str]) -> str:
+    """Qualifiers as a sentence lists them.
+
+    >>> choices(["cta", "gpu", "sys"])
+    '`.cta`, `.gpu` or `.sys`'
+    """
+    quoted = [f"`.{w}`" for w in words]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def type_of(word: str) -> Type:
+    """The type that a qualifier names.
+
+    >>> type_of("bf16x2"), type_of("s8")
+    (Type(kind='bf', bits=32, lanes=2), Type(kind='s', bits=8, lanes=1))
+    """
+    if word == "pred":
+        return PRED
+    kind = word.rstrip("0123456789x")
+    bits, _, lanes = word[len(kind) :].partition("x")
+    return Type(kind, int(bits) * int(lanes or 1), int(lanes or 1))
