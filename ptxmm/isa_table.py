@@ -276,7 +276,8 @@ LATER = tuple(
     for name in _words(
         "mbarrier cp st.async st.bulk red.async tensormap fence.mbarrier_init fence.proxy.async fence.proxy.tensormap"
         " membar.proxy.async membar.proxy.tensormap fence.proxy.generic fence.proxy.fabric wgmma tcgen05 griddepcontrol"
-        " elect multimem clusterlaunchcontrol prefetch.tensormap ldmatrix stmatrix vote match redux shfl activemask fabric"
+        " elect multimem clusterlaunchcontrol prefetch.tensormap ldmatrix stmatrix vote match redux shfl activemask"
+        " fabric"
     )
 )
 """Opcodes that PTX has and ptxmm does not decide."""
