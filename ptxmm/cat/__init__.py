@@ -31,7 +31,7 @@ def read_model(name_or_path: str) -> Model:
     """The shipped model of that name, or the model in that `.cat` file.
 
     >>> [axiom.name for axiom in read_model("sc").axioms]
-    ['sc', 'atomicity', 'single-copy-atomicity']
+    ['sequential', 'coherence-total', 'atomicity']
     """
     path = _find(name_or_path)
     reading = _Reading()
