@@ -1,0 +1,266 @@
+"""Many tests at once: which files to read, which models to ask, and deciding all of it on several cores, in order."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptxmm.errors import InputError, PtxmmError, Unsupported
+from ptxmm.model import Model
+from ptxmm.program import Branch, Program
+from ptxmm.verdict import Outcomes, Result
+
+Answered = Result | Outcomes
+
+if TYPE_CHECKING:
+    from ptxmm.check import Options
+
+ENDINGS = {".lit": "lit", ".litmus": "dartagnan", ".test": "nvidia"}
+ENGINES = {"z3": "ptxmm.check", "enumeration": "ptxmm.enumeration"}
+
+FEW_FILES = 24
+SMALL_WORK = 4000
+
+REPORT_IT = "this is a mistake in ptxmm: please report it with the test (PTXMM_DEBUG=1 shows where)"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to ask of every test: the question, the models (none: the test's own), which tests, and how."""
+
+    options: Options
+    question: str = "check"
+    models: tuple[str, ...] = ()
+    format: str | None = None
+    pattern: str | None = None
+    engine: str = "z3"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """All tests of a file, or the one at an index."""
+
+    path: Path
+    index: int | None = None
+
+
+def find(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:
+    """The test files that files, folders and globs name, each once, and a sentence for each path that names none."""
+    found: dict[Path, None] = {}
+    complaints = []
+    for text in paths:
+        try:
+            files, complaint = _files(text)
+        except (OSError, ValueError) as failed:
+            files, complaint = [], f"{text!r}: {_reason(failed)}"
+        found.update(dict.fromkeys(files))
+        if complaint:
+            complaints.append(complaint)
+    return list(found), complaints
+
+
+def _files(text: str) -> tuple[list[Path], str]:
+    path = Path(text)
+    if path.is_dir():
+        files = sorted(_inside(path))
+        return files, "" if files else f"{text}: the folder holds no test ({', '.join(ENDINGS)})"
+    if path.exists():
+        return [path], ""
+    if any(c in text for c in "*?["):
+        from glob import glob
+
+        hits = sorted(Path(hit) for hit in glob(text, recursive=True))
+        files = [f for hit in hits for f in (sorted(_inside(hit)) if hit.is_dir() else [hit])]
+        return files, "" if files else f"{text}: no file matches"
+    return [], f"{text}: there is no such file or folder"
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = [f for f in folders if not f.startswith(".")]
+        yield from (Path(root, name) for name in names if Path(name).suffix in ENDINGS and not name.startswith("."))
+
+
+def _reason(failed: Exception) -> str:
+    return (getattr(failed, "strerror", None) or str(failed) or type(failed).__name__).lower()
+
+
+def matches(name: str, pattern: str | None) -> bool:
+    """Whether `-k PATTERN` selects a test: it contains the pattern, in which `*` and `?` are wildcards.
+
+    >>> matches("wait-chain[right]", "chain"), matches("wait-chain[right]", "mp*"), matches("a[b]", "[b]")
+    (True, False, True)
+    """
+    if pattern is None:
+        return True
+    wild = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.search(wild, name, re.IGNORECASE) is not None
+
+
+# --- one file --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=FEW_FILES)
+def read(path: Path, format: str | None) -> tuple[Program, ...]:
+    """The tests of a file."""
+    from ptxmm.syntax import read_programs
+
+    return read_programs(path, format)
+
+
+def decide(piece: Piece, request: Request) -> list[Answered]:
+    """The answers for the tests of one file, in the file's order; what cannot be read or decided is an answer too."""
+    try:
+        programs = read(piece.path, request.format)
+    except Exception as failed:
+        return [_failure(failed, str(piece.path), piece.path.stem, None, "")]
+    chosen = programs if piece.index is None else programs[piece.index : piece.index + 1]
+    return [
+        ask(program, model, request)
+        for program in chosen
+        if matches(program.full_name, request.pattern)
+        for model in models_for(program, request.models)
+    ]
+
+
+def models_for(program: Program, named: tuple[str, ...]) -> tuple[str, ...]:
+    """The models to ask of a test: those of `-m`, else the default one and those that the test states verdicts for."""
+    if named:
+        return named
+    stated = [model for expect in program.expects for model in expect.models or ()]
+    return tuple(dict.fromkeys([default_model(), *stated]))
+
+
+def default_model() -> str:
+    """The model that is meant where none is named."""
+    from ptxmm.cat import DEFAULT_MODEL
+
+    return DEFAULT_MODEL
+
+
+def ask(program: Program, model: str, request: Request) -> Answered:
+    """The answer of one engine for one test under one model."""
+    start = time.perf_counter()
+    try:
+        engine = import_module(ENGINES[request.engine])
+        question: Callable[..., Answered] = getattr(engine, request.question)
+        answer = question(program, model_named(model), request.options)
+    except Exception as failed:
+        seconds = time.perf_counter() - start
+        return replace(_failure(failed, program.path, program.name, program.variant, model), seconds=seconds)
+    if isinstance(answer, Result):
+        stated = (e.at.line for e in program.expects if answer.model in (e.models or (default_model(),)))
+        answer = replace(answer, line=next(stated, 0), program=program if request.options.witness else None)
+    return answer
+
+
+@lru_cache(maxsize=64)
+def model_named(name: str) -> Model:
+    """The model of that name or file, read once a process."""
+    from ptxmm.cat import read_model
+
+    return read_model(name)
+
+
+def _failure(failed: Exception, path: str, test: str, variant: str | None, model: str) -> Result:
+    """A result that says why there is none."""
+    verdict, why = "error", str(failed)
+    if isinstance(failed, Unsupported):
+        verdict = "unsupported"
+    elif isinstance(failed, MemoryError):
+        verdict, why = "unknown", "out of memory"
+    elif isinstance(failed, OSError):
+        why = f"{path}: {_reason(failed)}"
+    elif not isinstance(failed, PtxmmError):
+        if os.environ.get("PTXMM_DEBUG"):
+            raise failed
+        why = f"{path}: {type(failed).__name__} ({failed}); {REPORT_IT}"
+    at = failed.at if isinstance(failed, InputError) else None
+    return Result(
+        path=path, test=test, variant=variant, model=model, verdict=verdict, why=why, line=at.line if at else 0
+    )
+
+
+# --- many files ------------------------------------------------------------------------------------------------------
+
+
+def run(files: Sequence[Path], request: Request, jobs: int) -> Iterator[list[Answered]]:
+    """The answers for all files, in their order, a list at a time, by up to `jobs` processes."""
+    pieces = [Piece(path) for path in files]
+    if jobs > 1 and len(files) <= FEW_FILES:
+        tests = {path: _read_or_nothing(path, request.format) for path in files}
+        if sum(_work(program) for programs in tests.values() for program in programs) <= SMALL_WORK:
+            jobs = 1
+        pieces = [Piece(path, i) for path, programs in tests.items() for i in range(max(1, len(programs)))]
+    if jobs <= 1 or len(pieces) <= 1:
+        yield from (decide(piece, request) for piece in pieces)
+    else:
+        yield from _pooled(pieces, request, min(jobs, len(pieces)))
+
+
+def _read_or_nothing(path: Path, format: str | None) -> tuple[Program, ...]:
+    try:
+        return read(path, format)
+    except Exception:
+        return ()
+
+
+def _work(program: Program) -> int:
+    """A rough measure of how long a test takes: 4000 are about 0.2 seconds."""
+    size = sum(len(thread.body) for thread in program.threads)
+    loops = any(isinstance(s, Branch) for thread in program.threads for s in thread.body)
+    return size * size * (4 if loops else 1)
+
+
+def _pooled(pieces: list[Piece], request: Request, jobs: int) -> Iterator[list[Answered]]:
+    """The answers by a pool of processes; a piece that kills its process twice is unknown."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    done, alone = 0, False
+    while done < len(pieces):
+        rest = pieces[done : done + 1] if alone else pieces[done:]
+        try:
+            for answers in _pool(rest, request, jobs):
+                done += 1
+                yield answers
+            alone = False
+        except BrokenProcessPool:
+            if alone:
+                yield [_killed(pieces[done])]
+                done += 1
+            alone = not alone
+
+
+def _pool(pieces: list[Piece], request: Request, jobs: int) -> Iterator[list[Answered]]:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import active_children, get_context
+
+    context = get_context("fork" if sys.platform == "linux" else None)
+    pool = ProcessPoolExecutor(min(jobs, len(pieces)), context, _be_quiet)
+    try:
+        chunk = max(1, min(8, len(pieces) // (8 * jobs)))
+        yield from pool.map(partial(decide, request=request), pieces, chunksize=chunk)
+        pool.shutdown()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in active_children():
+            child.terminate()
+
+
+def _be_quiet() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _killed(piece: Piece) -> Result:
+    why = "the process that decided it was killed (out of memory?)"
+    return Result(path=str(piece.path), test=piece.path.stem, variant=None, model="", verdict="unknown", why=why)

@@ -1,0 +1,56 @@
+"""An execution as Graphviz text: a cluster for each thread, named edges between instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmm.program import Program
+from ptxmm.report.columns import INIT, Column, Layout, lay_out
+from ptxmm.report.svg import COLOURS, SYNC_COLOUR
+from ptxmm.verdict import Execution, Race
+
+
+def execution_dot(execution: Execution, program: Program | None = None, race: Race | None = None) -> str:
+    """A `digraph` of an execution."""
+    layout = lay_out(execution, program, race)
+    return "\n".join(["digraph execution {", *("  " + line for line in _body(layout, race)), "}", ""])
+
+
+def _body(layout: Layout, race: Race | None) -> Iterator[str]:
+    yield 'node [shape=box, fontname="monospace"];'
+    yield 'edge [fontname="monospace"];'
+    if layout.initial:
+        yield f"{INIT} [label={quoted('init', *layout.initial)}, style=rounded];"
+    for number, column in enumerate(layout.columns):
+        yield from _cluster(number, column)
+    for edge in layout.edges:
+        colour = COLOURS.get(edge.name, SYNC_COLOUR)
+        yield (
+            f"{edge.source} -> {edge.target} "
+            f'[label={quoted(edge.name)}, color="{colour}", fontcolor="{colour}", constraint=false];'
+        )
+    if race is not None:
+        label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
+        style = f'label="race", color="{COLOURS["race"]}", style=dashed, dir=none, constraint=false'
+        yield f"{label[race.first]} -> {label[race.second]} [{style}];"
+
+
+def _cluster(number: int, column: Column) -> Iterator[str]:
+    yield f"subgraph cluster_{number} {{"
+    yield f"  label={quoted(column.title)};"
+    for row in column.rows:
+        colour = f', color="{COLOURS["race"]}"' if row.races else ""
+        lines = [f"{row.label}: {row.text}", *([row.effect] if row.effect else [])]
+        yield f"  {row.label} [label={quoted(*lines)}{colour}];"
+    if len(column.rows) > 1:
+        yield "  " + " -> ".join(row.label for row in column.rows) + ' [color="#8c959f"];'
+    yield "}"
+
+
+def quoted(*lines: str) -> str:
+    r"""A DOT string of several lines.
+
+    >>> print(quoted('say "x"', "y"))
+    "say \"x\"\ny"
+    """
+    return '"' + r"\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
