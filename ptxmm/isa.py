@@ -7,7 +7,8 @@ from ptxmm.arith import PRED, U32, Type
 from ptxmm.errors import InputError, Span, near
 from ptxmm.isa_build import BUILDERS
 from ptxmm.isa_form import Form, Row, split, whole
-from ptxmm.isa_operands import Declared, Operand, Site
+from ptxmm.isa_operands import Operand
+from ptxmm.isa_site import Declared, Site
 from ptxmm.isa_table import BY_OPCODE, ELSEWHERE, LATER, QUALIFIERS, ROWS
 from ptxmm.program import NOWHERE, Atomic, Barrier, Expr, Load, Statement
 
@@ -51,15 +52,17 @@ def form_of(mnemonic: str, at: Span = NOWHERE) -> Form:
 def row_of(mnemonic: str, at: Span = NOWHERE) -> Row:
     """The row of the longest opcode that a mnemonic starts with."""
     words = tuple(word.text for word in split(mnemonic, at))
-    later = next((name for name in LATER if _heads(name, words)), None)
-    if later is not None:
-        raise InputError(f"ptxmm does not support `{'.'.join(later)}` yet", whole(mnemonic, at))
-    for length in range(len(words), 0, -1):
-        if words[:length] in BY_OPCODE:
-            return BY_OPCODE[words[:length]]
+    if any(_heads(name, words) for name in LATER):
+        raise InputError(f"ptxmm does not support `{mnemonic}` yet", whole(mnemonic, at))
+    found = next((n for n in range(len(words), 0, -1) if words[:n] in BY_OPCODE), 0)
+    longer = [row.name for row in ROWS if len(row.opcode) > found + 1 and row.opcode[: found + 1] == words[: found + 1]]
+    if longer:
+        raise InputError(f"unknown instruction `{mnemonic}`", whole(mnemonic, at), f"write `{'` or `'.join(longer)}`")
+    if found:
+        return BY_OPCODE[words[:found]]
     names = {row.opcode[0] for row in ROWS} | set(ELSEWHERE)
     first = split(mnemonic, at)[0]
-    raise InputError(f"unknown instruction `{first.text}`", first.at, near(first.text, names))
+    raise InputError(f"unknown instruction `{first.text}`", first.at, near(first.text, names - {first.text}))
 
 
 def _heads(name: tuple[str, ...], words: tuple[str, ...]) -> bool:

@@ -8,8 +8,8 @@ from typing import TypedDict
 from ptxmm.arith import PRED, U32, Type
 from ptxmm.errors import InputError, Span
 from ptxmm.isa_form import Form
-from ptxmm.isa_operands import Site
-from ptxmm.isa_rules import TYPES_OF, VECTOR_TYPES
+from ptxmm.isa_rules import TYPES_OF, VECTOR_TYPES, WIDE, wide
+from ptxmm.isa_site import Site
 from ptxmm.program import (
     Atomic,
     Bar,
@@ -72,25 +72,38 @@ def _policy(site: Site, fixed: int, shape: str) -> None:
         site.scalar(fixed, Type("b", 64))
 
 
+def _access(site: Site, index: int) -> tuple[Type, Order, Scope | None]:
+    """What `ld` and `st` have in common: the type and strength of an access to declared memory."""
+    form = site.form
+    site.generic(index)
+    type_ = _type(site, index, _allowed(form))
+    order, scope = _strength(form)
+    if order is not Order.WEAK:
+        site.shareable(index, "which takes weak accesses only")
+    if form.has("mmio"):
+        site.everywhere(index, "`.mmio`")
+    if wide(form, type_) == WIDE:
+        site.everywhere(index, "a vector of 256 bits")
+    return type_, order, scope
+
+
 def load(site: Site, common: Common) -> Load:
     """`ld`."""
     _policy(site, 2, " r0, [x]")
-    site.generic(1)
-    type_ = _type(site, 1, _allowed(site.form))
-    order, scope = _strength(site.form)
+    type_, order, scope = _access(site, 1)
+    dst = site.results(0)
+    if wide(site.form, type_) == WIDE and None in dst:
+        at = site.operands[0].items[dst.index(None)].at
+        raise InputError("`_` in a vector of 256 bits leaves the element unread", at, "write a register")
     readonly = site.form.has("non-coherence")
-    return Load(
-        dst=site.results(0), address=site.memory(1), type=type_, order=order, scope=scope, readonly=readonly, **common
-    )
+    return Load(dst=dst, address=site.memory(1), type=type_, order=order, scope=scope, readonly=readonly, **common)
 
 
 def store(site: Site, common: Common) -> Store:
     """`st`."""
     _policy(site, 2, " [x], 1")
-    site.generic(0)
     site.writable(0)
-    type_ = _type(site, 0, _allowed(site.form))
-    order, scope = _strength(site.form)
+    type_, order, scope = _access(site, 0)
     return Store(values=site.values(1, type_), address=site.memory(0), type=type_, order=order, scope=scope, **common)
 
 
@@ -133,6 +146,8 @@ def _atomic(site: Site, common: Common, *, memory: int, dst: tuple[str | None, .
     operation, vector = str(form.get("operation")), form.get("vector")
     site.generic(memory)
     site.writable(memory)
+    if vector:
+        site.everywhere(memory, "a vector")
     type_ = _type(site, memory, tuple(VECTOR_TYPES[vector] if vector else TYPES_OF[operation]))
     operands = site.values(memory + 1, type_)
     if operation == "cas":

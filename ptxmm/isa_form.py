@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ptxmm.arith import PRED, Type
@@ -129,21 +129,24 @@ def whole(mnemonic: str, at: Span) -> Span:
     return replace(at, width=len(mnemonic)) if at is not NOWHERE else at
 
 
-def match(row: Row, mnemonic: str, at: Span, known: Iterable[str]) -> Form:
-    """The form of `row` that a mnemonic spells; `known` are the qualifiers of all instructions, for better errors."""
-    words = split(mnemonic, at)[len(row.opcode) :]
+Known = Mapping[str, frozenset[str]]
+"""The qualifiers of all instructions, each with the names of the slots where it may stand."""
+
+
+def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
+    """The form of `row` that a mnemonic spells."""
     filled: dict[str, Word] = {}
     last, misplaced = -1, None
-    for word in words:
+    for word in split(mnemonic, at)[len(row.opcode) :]:
         index, slot = _slot(row, word, known)
         if slot.name in filled:
             first = filled[slot.name].text
-            twice = (
+            both = (
                 f"`.{word.text}` stands twice"
                 if first == word.text
                 else f"`.{first}` and `.{word.text}` exclude each other"
             )
-            raise InputError(f"{twice}: `{row.name}` takes one {slot.name}", word.at, "keep one of them")
+            raise InputError(f"{both}: `{row.name}` takes one {slot.name}", word.at, "keep one of them")
         filled[slot.name] = word
         if index < last and misplaced is None:
             misplaced = word
@@ -153,23 +156,28 @@ def match(row: Row, mnemonic: str, at: Span, known: Iterable[str]) -> Form:
         raise InputError(f"`.{misplaced.text}` stands in the wrong place", misplaced.at, f"write `{form.but()}`")
     for slot in row.slots:
         if slot.required and slot.name not in filled:
-            raise InputError(f"`{form.but()}` names no {slot.name}", form.at, f"add one of {choices(slot.words)}")
+            raise InputError(f"`{form.but()}` names no {slot.name}", form.at, f"add {choices(slot.words)}")
     return form
 
 
-def _slot(row: Row, word: Word, known: Iterable[str]) -> tuple[int, Slot]:
+def _slot(row: Row, word: Word, known: Known) -> tuple[int, Slot]:
     for index, slot in enumerate(row.slots):
         if word.text in slot.words:
             return index, slot
     if not word.text:
         raise InputError("a qualifier is missing between two dots", word.at)
     own = [w for slot in row.slots for w in slot.words]
-    if word.text in known:
-        takes = ", ".join(slot.name for slot in row.slots)
-        hint = near(word.text, own) or (f"its qualifiers are: {takes}" if takes else "it takes no qualifiers")
-        raise InputError(f"`{row.name}` takes no `.{word.text}`", word.at, hint)
-    hint = near(word.text, own) or near(word.text, known)
-    raise InputError(f"unknown qualifier `.{word.text}`", word.at, hint)
+    if word.text not in known:
+        hint = near(word.text, own) or near(word.text, known)
+        raise InputError(f"unknown qualifier `.{word.text}`", word.at, hint)
+    same = next((slot for slot in row.slots if slot.name in known[word.text]), None)
+    if same is not None:
+        hint = f"its {same.name} is {choices(same.words)}"
+    elif row.slots:
+        hint = f"it takes: {', '.join(slot.name for slot in row.slots)}"
+    else:
+        hint = "it takes no qualifier"
+    raise InputError(f"`{row.name}` takes no `.{word.text}`", word.at, hint)
 
 
 def choices(words: Iterable[str]) -> str:

@@ -1,14 +1,13 @@
-"""The operands of an instruction: how many, of what kind, and what their declarations decide."""
+"""The operands of an instruction as a reader hands them over, one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ptxmm.arith import Type
 from ptxmm.errors import InputError, Span
-from ptxmm.isa_form import Form, choices, type_of
-from ptxmm.program import Addr, Const, Expr, Object, Proxy, Reg, Space, View, leaves
+from ptxmm.isa_form import Form
+from ptxmm.program import Const, Expr, Reg
 
 KINDS = {
     "reg": "a register",
@@ -17,8 +16,6 @@ KINDS = {
     "vector": "a vector in braces",
     "sink": "`_`",
 }
-READ_BY = {Proxy.TEXTURE: "`tld`", Proxy.SURFACE: "`suld` or `sust`", Proxy.CONSTANT: "`ldc`"}
-CANDIDATES = {"b": "b", "u": "bu", "s": "bu", "f": "b", "bf": "b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,169 +30,6 @@ class Operand:
     expr: Expr | None
     items: tuple[Operand, ...]
     at: Span
-
-
-Declared = Callable[[str], Object | View | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A matched mnemonic with its operands, and what the names in them stand for."""
-
-    form: Form
-    operands: tuple[Operand, ...]
-    declared: Declared
-
-    def count(self, least: int, most: int, shape: str) -> None:
-        """Insist on the number of operands; `shape` is how the instruction is written."""
-        found = len(self.operands)
-        if least <= found <= most:
-            return
-        wanted = str(least) if least == most else f"{least} to {most}"
-        noun = "operand" if wanted == "1" else "operands"
-        at = self.operands[most].at if found > most else self.form.at
-        takes = f"{wanted} {noun}" if most else "no operands"
-        raise InputError(f"`{self.form.but()}` takes {takes}, not {found}", at, f"write `{self.form.but()}{shape}`")
-
-    def memory(self, index: int) -> Expr:
-        """The address in brackets at a position."""
-        operand = self.operands[index]
-        if operand.kind != "mem" or operand.expr is None:
-            hint = f"write `[{operand.expr.name}]`" if isinstance(operand.expr, Reg | Addr) else "write `[x]`"
-            raise InputError(
-                f"`{self.form.but()}` needs an address in brackets here, not {KINDS[operand.kind]}", operand.at, hint
-            )
-        return operand.expr
-
-    def results(self, index: int, type_: Type | None = None) -> tuple[str | None, ...]:
-        """The registers that receive results at a position, one for each element of a vector form."""
-        return tuple(destination(self.form, item) for item in self._elements(index))
-
-    def values(self, index: int, type_: Type) -> tuple[Expr, ...]:
-        """The values at a position, one for each element of a vector form, each in the range of the type."""
-        return tuple(value(self.form, item, type_) for item in self._elements(index))
-
-    def scalar(self, index: int, type_: Type) -> Expr:
-        """One value."""
-        return value(self.form, self.operands[index], type_)
-
-    def _elements(self, index: int) -> tuple[Operand, ...]:
-        operand, vector = self.operands[index], self.form.get("vector")
-        if not vector:
-            if operand.kind == "vector":
-                wider = f"write `.v{len(operand.items)}` before the type" if len(operand.items) in (2, 4, 8) else ""
-                raise InputError(f"`{self.form.but()}` takes no vector", operand.at, wider)
-            return (operand,)
-        length = int(vector[1:])
-        if operand.kind != "vector":
-            raise InputError(
-                f"`.{vector}` needs a vector of {length} here, not {KINDS[operand.kind]}",
-                operand.at,
-                "write `{a, b, …}`",
-            )
-        if len(operand.items) != length:
-            raise InputError(f"`.{vector}` needs {length} elements, not {len(operand.items)}", operand.at)
-        return operand.items
-
-    # --- what the declaration of the address decides ------------------------------------------------------------------
-
-    def targets(self, index: int) -> tuple[tuple[str, Object | View], ...]:
-        """The declared names in the address at a position and what they stand for."""
-        found: dict[str, Object | View] = {}
-        for leaf in leaves(self.memory(index)):
-            if isinstance(leaf, Addr):
-                item = self.declared(leaf.name)
-                if item is None:
-                    raise InputError(
-                        f"unknown location `{leaf.name}`",
-                        self.operands[index].at,
-                        f"declare `.global .u32 {leaf.name};`",
-                    )
-                found[leaf.name] = item
-        return tuple(found.items())
-
-    def object(self, item: Object | View) -> Object:
-        """The object behind a view."""
-        while isinstance(item, View):
-            target = self.declared(item.target)
-            if target is None:
-                raise InputError(f"unknown location `{item.target}`", item.at)
-            item = target
-        return item
-
-    def proxy(self, item: Object | View) -> Proxy:
-        """The proxy of a view; objects and aliases are generic."""
-        return item.proxy if isinstance(item, View) else Proxy.GENERIC
-
-    def generic(self, index: int) -> None:
-        """Insist on generic locations in the space that the mnemonic names."""
-        named = self.form.get("space")
-        for name, item in self.targets(index):
-            proxy = self.proxy(item)
-            if proxy is not Proxy.GENERIC:
-                raise InputError(
-                    f"`{self.form.row.name}` cannot reach `{name}`, a {proxy} view",
-                    self.operands[index].at,
-                    f"use {READ_BY[proxy]}",
-                )
-            space = self.object(item).space
-            if named and named.partition("::")[0] != space:
-                raise self.form.fail(
-                    "space",
-                    f"`{name}` is declared `.{space}`, not `.{named}`",
-                    f"write `{self.form.but(space=str(space))}`",
-                )
-
-    def viewed(self, index: int, proxy: Proxy) -> None:
-        """Insist on one view of a proxy as the address."""
-        targets = self.targets(index)
-        suffix = {Proxy.TEXTURE: "texref", Proxy.SURFACE: "surfref", Proxy.CONSTANT: "constref"}[proxy]
-        if len(targets) != 1 or self.proxy(targets[0][1]) is not proxy:
-            shown = (
-                f"`{targets[0][0]}` is no {proxy} view" if len(targets) == 1 else f"the address names no {proxy} view"
-            )
-            raise InputError(
-                f"`{self.form.row.name}` reads and writes {proxy} views only: {shown}",
-                self.operands[index].at,
-                f"declare one: `.{suffix} t = x;`",
-            )
-
-    def writable(self, index: int) -> None:
-        """Insist that what is written is not constant."""
-        space = (self.form.get("space") or "").partition("::")[0]
-        if space in (Space.CONST, Space.PARAM):
-            raise self.form.fail("space", f"`.{space}` memory is read only", "write to `.global` or `.shared` memory")
-        for name, item in self.targets(index):
-            declared = self.object(item).space
-            if declared in (Space.CONST, Space.PARAM):
-                raise InputError(
-                    f"`{name}` is declared `.{declared}`, which is read only",
-                    self.operands[index].at,
-                    "write to `.global` or `.shared` memory",
-                )
-
-    def type(self, index: int, allowed: tuple[str, ...]) -> Type:
-        """The type of the access: the one that is written, else that of the declaration, as bits where need be."""
-        written = self.form.get("type")
-        if written:
-            return type_of(written)
-        types = {self.object(item).type for _, item in self.targets(index)}
-        if len(types) != 1:
-            why = "the address is in a register" if not types else "the locations have different types"
-            example = self.form.but(type="u32" if "u32" in allowed else "b32")
-            raise InputError(
-                f"`{self.form.but()}` names no type, and {why}", self.form.at, f"write the type: `{example}`"
-            )
-        declared = types.pop()
-        for kind in (declared.kind, *CANDIDATES.get(declared.kind, "")):
-            candidate = declared if kind == declared.kind else Type(kind, declared.bits)
-            if str(candidate) in allowed:
-                return candidate
-        raise InputError(
-            f"`{self.form.but()}` cannot be of the declared type `.{declared}`",
-            self.form.at,
-            f"write the type: {choices(allowed)}",
-        )
 
 
 def destination(form: Form, operand: Operand) -> str | None:
@@ -227,7 +61,8 @@ def fits(number: int, type_: Type) -> bool:
     >>> fits(-1, Type("u", 8)), fits(255, Type("s", 8)), fits(256, Type("u", 8))
     (True, True, False)
     """
-    return -(1 << max(0, type_.bits - 1)) <= number < 1 << type_.bits
+    lowest = -(1 << type_.bits - 1) if type_.bits > 1 else 0
+    return lowest <= number < 1 << type_.bits
 
 
 def span_of(type_: Type) -> str:

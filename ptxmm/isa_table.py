@@ -56,6 +56,7 @@ ACCESS = (
     *CLUSTER,
     *HINTS,
     _need("b128", (8, 3), 70),
+    _need("b128 sys", (8, 4), 70),
     _need("v8", (8, 8), 100),
     *(_need(f"v4 {type_}", (8, 8), 100) for type_ in ("b64", "u64", "s64", "f64")),
     _need("param::entry", (8, 3)),
@@ -97,7 +98,7 @@ ROWS: tuple[Row, ...] = (
             TYPE,
         ),
         "load",
-        (strength, mmio, private, readonly, caching, vector_access),
+        (mmio, strength, private, readonly, caching, vector_access),
         ACCESS,
     ),
     Row(
@@ -116,7 +117,7 @@ ROWS: tuple[Row, ...] = (
             TYPE,
         ),
         "store",
-        (strength, mmio, private, caching, vector_access),
+        (mmio, strength, private, caching, vector_access),
         ACCESS,
     ),
     Row(
@@ -133,7 +134,7 @@ ROWS: tuple[Row, ...] = (
             ATOMIC_TYPE,
         ),
         "atom",
-        (atomic_type,),
+        (atomic_type, caching),
         ATOMIC,
     ),
     Row(
@@ -150,7 +151,7 @@ ROWS: tuple[Row, ...] = (
             ATOMIC_TYPE,
         ),
         "red",
-        (atomic_type,),
+        (atomic_type, caching),
         ATOMIC,
     ),
     Row(
@@ -269,13 +270,18 @@ ROWS: tuple[Row, ...] = (
 )
 
 BY_OPCODE = {row.opcode: row for row in ROWS}
-QUALIFIERS = frozenset(word for row in ROWS for slot in row.slots for word in slot.words)
+_PLACES = tuple((word, slot.name) for row in ROWS for slot in row.slots for word in slot.words) + tuple(
+    (word, "opcode") for row in ROWS for word in row.opcode[1:]
+)
+QUALIFIERS = {word: frozenset(name for other, name in _PLACES if other == word) for word, _ in _PLACES}
+"""Every qualifier, with the names of the slots where it may stand."""
 
 LATER = tuple(
     tuple(name.split("."))
     for name in _words(
         "mbarrier cp st.async st.bulk red.async tensormap fence.mbarrier_init fence.proxy.async fence.proxy.tensormap"
-        " membar.proxy.async membar.proxy.tensormap fence.proxy.generic fence.proxy.fabric wgmma tcgen05 griddepcontrol"
+        " membar.proxy.async membar.proxy.tensormap fence.proxy.generic fence.proxy.fabric"
+        " fence.proxy.alias.acquire fence.proxy.alias.release wgmma tcgen05 griddepcontrol"
         " elect multimem clusterlaunchcontrol prefetch.tensormap ldmatrix stmatrix vote match redux shfl activemask"
         " fabric"
     )
