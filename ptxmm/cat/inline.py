@@ -76,9 +76,7 @@ class Inliner:
         """The meaning of an expression that must be a set, or a relation."""
         found = self.typed(node)
         if found.kind not in (kind, Kind.EITHER):
-            hint = (
-                "`[S]` is the identity on a set S" if kind is Kind.RELATION else "`domain(r)` and `range(r)` are sets"
-            )
+            hint = _MAKES_RELATION if kind is Kind.RELATION else "`domain(r)` and `range(r)` are sets"
             raise InputError(f"{what} needs {kind.value}, and this is {found.kind.value}", self.at(node), hint)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from ptxmm.cat.source import Source
 from ptxmm.errors import InputError
@@ -19,6 +20,7 @@ UNSUPPORTED = frozenset(
     {"show", "unshow", "procedure", "call", "with", "forall", "match", "fun", "try", "if", "enum", "instructions"}
 )
 STATEMENTS = ("let", "include", "flag", "empty", "irreflexive", "acyclic")
+_LAST_WORD = re.compile(r"([A-Za-z]+)\s*\Z")
 _OPERAND = frozenset({"NAME", "LPAR", "LSQB", "LBRACE", "TILDE", "ZERO"})
 
 
@@ -87,11 +89,8 @@ def parse(source: Source, text: str) -> tuple[str, tuple[Written, ...]]:
         parsed: Any = _parser().parse(text)
     except UnexpectedInput as error:
         raise _syntax_error(source, text, error) from None
-    except VisitError as error:
-        if isinstance(error.orig_exc, _TooDeepError):
-            at = source.at(error.orig_exc.start)
-            raise InputError("the expression nests too deeply", at, "name parts of it with `let`") from None
-        raise
+    except _TooDeepError as error:
+        raise InputError("the expression nests too deeply", source.at(error.start), "name parts with `let`") from None
     title, statements = parsed
     return title, statements
 
@@ -187,12 +186,13 @@ def _syntax_error(source: Source, text: str, error: UnexpectedInput) -> InputErr
         return _strange_character(source, text, error.pos_in_stream or 0)
     if not isinstance(error, UnexpectedToken) or error.token.type == "$END":
         return InputError("the file ends in the middle of a statement", source.at(len(text.rstrip())))
-    for token in (error.token, *(error.token_history or ())):
-        if str(token) in UNSUPPORTED:
-            at = source.at(token.start_pos or 0, len(token))
-            return InputError(f"ptxmm does not support `{token}`", at)
     token, expected = error.token, set(error.expected)
-    return InputError(f"`{token}` cannot stand here", source.at(token.start_pos or 0, len(token)), _wanted(expected))
+    start = token.start_pos or 0
+    before = _LAST_WORD.search(text, 0, start)
+    for word, place in ((str(token), start), *([(before.group(1), before.start(1))] if before else [])):
+        if word in UNSUPPORTED:
+            return InputError(f"ptxmm does not support `{word}`", source.at(place, len(word)))
+    return InputError(f"`{token}` cannot stand here", source.at(start, len(token)), _wanted(expected))
 
 
 def _strange_character(source: Source, text: str, position: int) -> InputError:
