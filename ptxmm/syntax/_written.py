@@ -174,9 +174,9 @@ def load(written: Written, proxy: Proxy) -> Statement:
     """`ld r0, x` through a proxy."""
     written.arity(2)
     order, scope = written.access(READS)
-    address, dst = written.address(1), written.register(0)
+    dst = written.register(0)
     return Load(
-        dst=(dst,), address=address, type=written.type, order=order, scope=scope, proxy=proxy,
+        dst=(dst,), address=written.address(1), type=written.type, order=order, scope=scope, proxy=proxy,
         at=written.at, text=written.line,
     )  # fmt: skip
 
