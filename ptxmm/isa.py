@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from ptxmm import isa_form
+from collections.abc import Callable
+
+from ptxmm import isa_form, isa_memory, isa_sync
 from ptxmm.arith import PRED, U32, Type
 from ptxmm.errors import InputError, Span, near
-from ptxmm.isa_build import BUILDERS
-from ptxmm.isa_form import Form, Row, split, whole
+from ptxmm.isa_form import LEAST, Form, Requirement, Row, split, whole
 from ptxmm.isa_operands import Operand
-from ptxmm.isa_site import Declared, Site
+from ptxmm.isa_site import Common, Declared, Site
 from ptxmm.isa_table import BY_OPCODE, ELSEWHERE, LATER, QUALIFIERS, ROWS
-from ptxmm.program import NOWHERE, Atomic, Barrier, Expr, Load, Statement
+from ptxmm.isa_text import mnemonic, ptx
+from ptxmm.program import NOWHERE, Assign, Assume, Atomic, Barrier, Branch, Exit, Expr, Label, Load, Nop, Statement
 
-__all__ = ["ROWS", "Operand", "decode", "form_of", "row_of", "writes"]
+__all__ = ["ROWS", "Operand", "decode", "form_of", "ptx", "requirement", "row_of", "writes"]
+
+
+BUILDERS: dict[str, Callable[[Site, Common], Statement]] = {
+    "load": isa_memory.load,
+    "store": isa_memory.store,
+    "view_load": isa_memory.view_load,
+    "view_store": isa_memory.view_store,
+    "atom": isa_memory.atom,
+    "red": isa_memory.red,
+    "fence": isa_sync.fence,
+    "membar": isa_sync.membar,
+    "proxy_fence": isa_sync.proxy_fence,
+    "artifact_fence": isa_sync.artifact_fence,
+    "barrier": isa_sync.barrier,
+    "cluster_arrive": isa_sync.cluster_arrive,
+    "cluster_wait": isa_sync.cluster_wait,
+    "warp_sync": isa_sync.warp_sync,
+    "nanosleep": isa_sync.nanosleep,
+    "prefetch": isa_sync.prefetch,
+}
 
 
 def decode(
@@ -86,3 +108,15 @@ def writes(statement: Statement) -> tuple[tuple[str, Type], ...]:
         case Barrier(dst=str(name), op=op):
             return ((name, U32 if op == "popc" else PRED),)
     return ()
+
+
+def requirement(statement: Statement, space: str = "") -> Requirement:
+    """The smallest PTX version and target (`sm_NN`) that have the instruction as `ptx` writes it.
+
+    >>> from ptxmm.program import Fence, Order, Scope
+    >>> requirement(Fence(order=Order.ACQUIRE, scope=Scope.CLUSTER))
+    ((8, 6), 90)
+    """
+    if isinstance(statement, Assign | Assume | Label | Branch | Exit | Nop):
+        return LEAST
+    return form_of(mnemonic(statement, space)).requirement

@@ -10,6 +10,8 @@ from ptxmm.errors import InputError, Span, near
 from ptxmm.program import NOWHERE
 
 Requirement = tuple[tuple[int, int], int]
+LEAST: Requirement = ((6, 0), 70)
+"""What the memory model itself needs: PTX 6.0 and `sm_70`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Need:
 class Row:
     """One instruction: its opcode, its qualifiers in order, what restricts them, what it needs, what it becomes.
 
-    `builds` names the builder of `isa_build`; `section` is that of the PTX ISA; `real` is False for the spellings of
+    `builds` is a key of `isa.BUILDERS`; `section` is that of the PTX ISA; `real` is False for the spellings of
     NVIDIA's model artifact, which no assembler knows.
     """
 
@@ -44,7 +46,7 @@ class Row:
     builds: str
     rules: tuple[Callable[[Form, Type | None], None], ...] = ()
     needs: tuple[Need, ...] = ()
-    since: Requirement = ((6, 0), 70)
+    since: Requirement = LEAST
     real: bool = True
 
     @property

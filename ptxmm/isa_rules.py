@@ -95,6 +95,13 @@ def private(form: Form, _: Type | None) -> None:
         )
 
 
+def writable(form: Form, _: Type | None) -> None:
+    """Constant memory and parameters are not written."""
+    space = form.get("space") or ""
+    if space.partition("::")[0] in CONSTANT:
+        raise form.fail("space", f"`.{space}` memory is read only", "use `.global` or `.shared` memory")
+
+
 def caching(form: Form, _: Type | None) -> None:
     """Where cache operators and hints may stand."""
     for limit in LIMITS:
@@ -222,3 +229,10 @@ def barrier_kind(form: Form, _: Type | None) -> None:
     wanted = "u32" if op == "popc" else "pred"
     if type_ != wanted:
         raise form.fail("type", f"`.red.{op}` gives `.{wanted}`", f"write `{form.but(type=wanted)}`")
+
+
+def eviction(form: Form, _: Type | None) -> None:
+    """`prefetch` names an eviction priority for global memory alone."""
+    level = str(form.get("level"))
+    if "::" in level and form.get("space") != "global":
+        raise form.fail("level", f"`.{level}` is for global memory", f"write `{form.but(space='global')}`")

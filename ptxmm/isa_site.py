@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
 from ptxmm.arith import Type
-from ptxmm.errors import InputError
+from ptxmm.errors import InputError, Span
 from ptxmm.isa_form import Form, choices, type_of
 from ptxmm.isa_operands import KINDS, Operand, destination, value
 from ptxmm.program import Addr, Expr, Object, Proxy, Reg, Space, View, leaves
@@ -15,6 +16,15 @@ READ_BY = {Proxy.TEXTURE: "`tld`", Proxy.SURFACE: "`suld` or `sust`", Proxy.CONS
 DECLARED_AS = {Proxy.TEXTURE: "texref", Proxy.SURFACE: "surfref", Proxy.CONSTANT: "constref"}
 CANDIDATES = {"b": "b", "u": "ub", "s": "sbu", "f": "fb", "bf": ("bf", "b")}
 """The kinds of type that an access may have at a declared kind, best first."""
+
+
+class Common(TypedDict):
+    """What every statement is made with."""
+
+    guard: Expr | None
+    at: Span
+    text: str
+
 
 Declared = Callable[[str], Object | View | None]
 
@@ -162,9 +172,6 @@ class Site:
 
     def writable(self, index: int) -> None:
         """Insist that what is written is not constant."""
-        space = (self.form.get("space") or "").partition("::")[0]
-        if space in (Space.CONST, Space.PARAM):
-            raise self.form.fail("space", f"`.{space}` memory is read only", "write to `.global` or `.shared` memory")
         self.shareable(index, "which is read only")
 
     def type(self, index: int, allowed: tuple[str, ...]) -> Type:
