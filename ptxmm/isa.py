@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from ptxmm import isa_form, isa_memory, isa_sync
 from ptxmm.arith import PRED, U32, Type
@@ -54,9 +55,8 @@ def decode(
     <Order.RELEASE: 'release'>
     """
     form = form_of(mnemonic, at)
-    return BUILDERS[form.row.builds](
-        Site(form, operands, declared), {"guard": guard, "at": whole(mnemonic, at), "text": text}
-    )
+    common: Common = {"guard": guard, "at": form.at, "text": text}
+    return BUILDERS[form.row.builds](Site(form, operands, declared), common)
 
 
 def form_of(mnemonic: str, at: Span = NOWHERE) -> Form:
@@ -65,6 +65,20 @@ def form_of(mnemonic: str, at: Span = NOWHERE) -> Form:
     >>> form_of("fence.acquire.gpu").requirement
     ((8, 6), 90)
     """
+    known = _right(mnemonic)
+    return Form(known.row, known.words, whole(mnemonic, at)) if known is not None else _checked(mnemonic, at)
+
+
+@lru_cache(maxsize=4096)
+def _right(mnemonic: str) -> Form | None:
+    """The form of a mnemonic without errors: tests repeat few mnemonics often."""
+    try:
+        return _checked(mnemonic, NOWHERE)
+    except InputError:
+        return None
+
+
+def _checked(mnemonic: str, at: Span) -> Form:
     form = isa_form.match(row_of(mnemonic, at), mnemonic, at, QUALIFIERS)
     for rule in form.row.rules:
         rule(form, form.type)
@@ -73,7 +87,7 @@ def form_of(mnemonic: str, at: Span = NOWHERE) -> Form:
 
 def row_of(mnemonic: str, at: Span = NOWHERE) -> Row:
     """The row of the longest opcode that a mnemonic starts with."""
-    words = tuple(word.text for word in split(mnemonic, at))
+    words = tuple(word.text for word in split(mnemonic))
     if any(_heads(name, words) for name in LATER):
         raise InputError(f"ptxmm does not support `{mnemonic}` yet", whole(mnemonic, at))
     found = next((n for n in range(len(words), 0, -1) if words[:n] in BY_OPCODE), 0)
@@ -83,8 +97,8 @@ def row_of(mnemonic: str, at: Span = NOWHERE) -> Row:
     if found:
         return BY_OPCODE[words[:found]]
     names = {row.opcode[0] for row in ROWS} | set(ELSEWHERE)
-    first = split(mnemonic, at)[0]
-    raise InputError(f"unknown instruction `{first.text}`", first.at, near(first.text, names - {first.text}))
+    first = split(mnemonic)[0]
+    raise InputError(f"unknown instruction `{first.text}`", first.within(at), near(first.text, names - {first.text}))
 
 
 def _heads(name: tuple[str, ...], words: tuple[str, ...]) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ptxmm.arith import PRED, Type
 from ptxmm.errors import InputError, Span, near
-from ptxmm.program import NOWHERE
 
 Requirement = tuple[tuple[int, int], int]
 LEAST: Requirement = ((6, 0), 70)
@@ -57,10 +56,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A qualifier of a mnemonic and where it stands."""
+    """A qualifier of a mnemonic and how many characters stand before it."""
 
     text: str
-    at: Span
+    offset: int
+
+    def within(self, at: Span) -> Span:
+        """Where it stands, in a mnemonic that stands at `at`."""
+        return Span(at.path, at.line, at.column + self.offset, at.source, max(1, len(self.text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Form:
 
     def where(self, slot: str) -> Span:
         """Where the qualifier of a slot stands, else the whole mnemonic."""
-        return next((word.at for name, word in self.words if name == slot), self.at)
+        return next((word.within(self.at) for name, word in self.words if name == slot), self.at)
 
     def has(self, slot: str) -> bool:
         return self.get(slot) is not None
@@ -113,22 +116,22 @@ class Form:
         return version, target
 
 
-def split(mnemonic: str, at: Span) -> tuple[Word, ...]:
-    """The words of a mnemonic, each with its place in the line.
+def split(mnemonic: str) -> tuple[Word, ...]:
+    """The words of a mnemonic.
 
-    >>> [(w.text, w.at.column) for w in split("ld.weak.u32", Span("t.lit", 1, 5))]
-    [('ld', 5), ('weak', 8), ('u32', 13)]
+    >>> [(word.text, word.offset) for word in split("ld.weak.u32")]
+    [('ld', 0), ('weak', 3), ('u32', 8)]
     """
-    words, column = [], at.column
+    words, offset = [], 0
     for text in mnemonic.split("."):
-        words.append(Word(text, replace(at, column=column, width=max(1, len(text)))))
-        column += len(text) + 1
+        words.append(Word(text, offset))
+        offset += len(text) + 1
     return tuple(words)
 
 
 def whole(mnemonic: str, at: Span) -> Span:
     """The place of the whole mnemonic."""
-    return replace(at, width=len(mnemonic)) if at is not NOWHERE else at
+    return Span(at.path, at.line, at.column, at.source, len(mnemonic))
 
 
 Known = Mapping[str, frozenset[str]]
@@ -139,8 +142,8 @@ def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
     """The form of `row` that a mnemonic spells."""
     filled: dict[str, Word] = {}
     last, misplaced = -1, None
-    for word in split(mnemonic, at)[len(row.opcode) :]:
-        index, slot = _slot(row, word, known)
+    for word in split(mnemonic)[len(row.opcode) :]:
+        index, slot = _slot(row, word, at, known)
         if slot.name in filled:
             first = filled[slot.name].text
             both = (
@@ -148,30 +151,32 @@ def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
                 if first == word.text
                 else f"`.{first}` and `.{word.text}` exclude each other"
             )
-            raise InputError(f"{both}: `{row.name}` takes one {slot.name}", word.at, "keep one of them")
+            raise InputError(f"{both}: `{row.name}` takes one {slot.name}", word.within(at), "keep one of them")
         filled[slot.name] = word
         if index < last and misplaced is None:
             misplaced = word
         last = max(last, index)
     form = Form(row, tuple((s.name, filled[s.name]) for s in row.slots if s.name in filled), whole(mnemonic, at))
     if misplaced is not None:
-        raise InputError(f"`.{misplaced.text}` stands in the wrong place", misplaced.at, f"write `{form.but()}`")
+        raise InputError(
+            f"`.{misplaced.text}` stands in the wrong place", misplaced.within(at), f"write `{form.but()}`"
+        )
     for slot in row.slots:
         if slot.required and slot.name not in filled:
             raise InputError(f"`{form.but()}` names no {slot.name}", form.at, f"add {choices(slot.words)}")
     return form
 
 
-def _slot(row: Row, word: Word, known: Known) -> tuple[int, Slot]:
+def _slot(row: Row, word: Word, at: Span, known: Known) -> tuple[int, Slot]:
     for index, slot in enumerate(row.slots):
         if word.text in slot.words:
             return index, slot
     if not word.text:
-        raise InputError("a qualifier is missing between two dots", word.at)
+        raise InputError("a qualifier is missing between two dots", word.within(at))
     own = [w for slot in row.slots for w in slot.words]
     if word.text not in known:
         hint = near(word.text, own) or near(word.text, known)
-        raise InputError(f"unknown qualifier `.{word.text}`", word.at, hint)
+        raise InputError(f"unknown qualifier `.{word.text}`", word.within(at), hint)
     same = next((slot for slot in row.slots if slot.name in known[word.text]), None)
     if same is not None:
         hint = f"its {same.name} is {choices(same.words)}"
@@ -179,7 +184,7 @@ def _slot(row: Row, word: Word, known: Known) -> tuple[int, Slot]:
         hint = f"it takes: {', '.join(slot.name for slot in row.slots)}"
     else:
         hint = "it takes no qualifier"
-    raise InputError(f"`{row.name}` takes no `.{word.text}`", word.at, hint)
+    raise InputError(f"`{row.name}` takes no `.{word.text}`", word.within(at), hint)
 
 
 def choices(words: Iterable[str]) -> str:

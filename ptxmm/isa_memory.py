@@ -21,8 +21,9 @@ def _strength(form: Form) -> tuple[Order, Scope | None]:
 
 def _type(site: Site, index: int, allowed: tuple[str, ...]) -> Type:
     type_ = site.type(index, allowed)
-    for rule in site.form.row.rules:
-        rule(site.form, type_)
+    if not site.form.has("type"):
+        for rule in site.form.row.rules:
+            rule(site.form, type_)
     return type_
 
 
