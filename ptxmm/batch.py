@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ptxmm.errors import InputError, PtxmmError, Unsupported
 from ptxmm.model import Model
-from ptxmm.program import Branch, Program
+from ptxmm.program import Branch, Expect, Program
 from ptxmm.verdict import Outcomes, Result
 
 Answered = Result | Outcomes
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ENDINGS = {".lit": "lit", ".litmus": "dartagnan", ".test": "nvidia"}
 ENGINES = {"z3": "ptxmm.check", "enumeration": "ptxmm.enumeration"}
 
+PROPERTIES = frozenset({"outcome", "race", "hang", "undefined"})
+
 FEW_FILES = 24
 SMALL_WORK = 4000
 
@@ -35,14 +37,14 @@ REPORT_IT = "this is a mistake in ptxmm: please report it with the test (PTXMM_D
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to ask of every test: the question, the models (none: the test's own), which tests, and how."""
+    """What to ask of every test, and how; without `models` or `properties`, those that the test states verdicts for."""
 
     options: Options
     question: str = "check"
     models: tuple[str, ...] = ()
+    properties: frozenset[str] | None = None
     format: str | None = None
     pattern: str | None = None
-    engine: str = "z3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,19 @@ def models_for(program: Program, named: tuple[str, ...]) -> tuple[str, ...]:
     """The models to ask of a test: those of `-m`, else the default one and those that the test states verdicts for."""
     if named:
         return named
-    stated = [model for expect in program.expects for model in expect.models or ()]
-    return tuple(dict.fromkeys([default_model(), *stated]))
+    others = [model for expect in program.expects for model in expect.models or ()]
+    return tuple(dict.fromkeys([default_model(), *others]))
+
+
+def properties_of(program: Program, model: str) -> frozenset[str]:
+    """What to ask where nothing is named: the outcome, and all that the test states verdicts for."""
+    words = {word.word.removeprefix("no ") for expect in stated(program, model) for word in expect.words}
+    return frozenset({"outcome"} | (words & PROPERTIES))
+
+
+def stated(program: Program, model: str) -> Iterator[Expect]:
+    """The verdicts that a test states for a model."""
+    return (expect for expect in program.expects if model in (expect.models or (default_model(),)))
 
 
 def default_model() -> str:
@@ -151,15 +164,16 @@ def ask(program: Program, model: str, request: Request) -> Answered:
     """The answer of one engine for one test under one model."""
     start = time.perf_counter()
     try:
-        engine = import_module(ENGINES[request.engine])
+        engine = import_module(ENGINES[request.options.engine])
         question: Callable[..., Answered] = getattr(engine, request.question)
-        answer = question(program, model_named(model), request.options)
+        properties = request.properties or properties_of(program, model)
+        answer = question(program, model_named(model), replace(request.options, properties=properties))
     except Exception as failed:
         seconds = time.perf_counter() - start
         return replace(_failure(failed, program.path, program.name, program.variant, model), seconds=seconds)
     if isinstance(answer, Result):
-        stated = (e.at.line for e in program.expects if answer.model in (e.models or (default_model(),)))
-        answer = replace(answer, line=next(stated, 0), program=program if request.options.witness else None)
+        line = next((expect.at.line for expect in stated(program, answer.model)), 0)
+        answer = replace(answer, line=line, program=program if request.options.witness else None)
     return answer
 
 
@@ -193,18 +207,23 @@ def _failure(failed: Exception, path: str, test: str, variant: str | None, model
 # --- many files ------------------------------------------------------------------------------------------------------
 
 
-def run(files: Sequence[Path], request: Request, jobs: int) -> Iterator[list[Answered]]:
-    """The answers for all files, in their order, a list at a time, by up to `jobs` processes."""
+def plan(files: Sequence[Path], request: Request, jobs: int) -> tuple[list[Piece], int]:
+    """The pieces of work, and how many processes they are worth: one for a few small tests."""
     pieces = [Piece(path) for path in files]
     if jobs > 1 and len(files) <= FEW_FILES:
         tests = {path: _read_or_nothing(path, request.format) for path in files}
         if sum(_work(program) for programs in tests.values() for program in programs) <= SMALL_WORK:
-            jobs = 1
+            return pieces, 1
         pieces = [Piece(path, i) for path, programs in tests.items() for i in range(max(1, len(programs)))]
-    if jobs <= 1 or len(pieces) <= 1:
-        yield from (decide(piece, request) for piece in pieces)
+    return pieces, min(jobs, len(pieces))
+
+
+def run(pieces: list[Piece], request: Request, jobs: int) -> Iterator[list[Answered]]:
+    """The answers for all pieces, in their order, a list at a time, by `jobs` processes."""
+    if jobs > 1:
+        yield from _pooled(pieces, request, jobs)
     else:
-        yield from _pooled(pieces, request, min(jobs, len(pieces)))
+        yield from (decide(piece, request) for piece in pieces)
 
 
 def _read_or_nothing(path: Path, format: str | None) -> tuple[Program, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ptxmm.arith import Type, shown
 from ptxmm.program import Quantifier
-from ptxmm.verdict import Outcomes, State
+from ptxmm.report.witness import execution_text
+from ptxmm.verdict import Outcomes, Result, State
 
 KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
 
 
-def outcomes_text(outcomes: Outcomes, witness: Callable[[State], str] | None = None) -> str:
-    """The states of one test; `witness` gives text to print below a state.
+def outcomes_text(outcomes: Outcomes | Result, width: int = 100) -> str:
+    """The states of one test, each with its execution if it has one; for a test without states, why.
 
     >>> states = (State((0, 1), False), State((1, 0), True))
     >>> columns = {"columns": ("A.r0", "x"), "types": (Type("u", 32),) * 2, "states": states}
@@ -28,13 +27,16 @@ def outcomes_text(outcomes: Outcomes, witness: Callable[[State], str] | None = N
     Observation mp Sometimes 1 1
     Time mp 0.00
     """
+    if isinstance(outcomes, Result):
+        reason = "" if outcomes.verdict == "error" else f": {outcomes.why}"
+        return f"Test {outcomes.name}\n{outcomes.verdict.capitalize()} under {outcomes.model}{reason}"
     positive = sum(state.satisfies for state in outcomes.states)
     negative = len(outcomes.states) - positive
     lines = [f"Test {outcomes.name} {_kind(outcomes)}".rstrip(), f"States {len(outcomes.states)}"]
     for state in outcomes.states:
         lines.append(_state(state, outcomes.columns, outcomes.types))
-        if witness is not None and state.witness is not None:
-            lines.extend(["", witness(state), ""])
+        if state.witness is not None:
+            lines += ["", execution_text(state.witness, width=width), ""]
     if outcomes.quantifier is not None:
         lines += [
             _answer(Quantifier(outcomes.quantifier), positive, negative, outcomes.complete),

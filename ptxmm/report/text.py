@@ -57,6 +57,11 @@ def exit_code(standings: Iterable[Standing]) -> int:
     return next((code for kind, code in EXIT_CODES.items() if kind in seen), 0)
 
 
+def stops(kind: Standing) -> bool:
+    """Whether `-x` stops here."""
+    return kind in (Standing.SURPRISE, Standing.ERROR)
+
+
 @dataclass(slots=True)
 class TextReport:
     """Writes results as they come; `colour` and `unicode` say what the terminal can show."""

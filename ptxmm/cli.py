@@ -1,0 +1,212 @@
+"""The command `ptxmm`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ptxmm import __version__
+from ptxmm.batch import REPORT_IT, read
+from ptxmm.cli_options import (
+    Batch,
+    colourful,
+    example,
+    how_options,
+    jobs_option,
+    model_option,
+    paths_argument,
+    property_option,
+    unicode,
+    which_options,
+    width,
+    witness_option,
+)
+from ptxmm.errors import PtxmmError
+from ptxmm.verdict import Result
+
+FORMS = ("program", "events", "smt2", "lit", "dot")
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=example("ptxmm check litmus/"),
+)
+@click.version_option(__version__, prog_name="ptxmm", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Decide small GPU synchronisation protocols under the PTX memory model."""
+
+
+@cli.command(epilog=example("ptxmm check litmus/", "ptxmm check mp.lit -m ptx-7.5 -m sc --witness"))
+@paths_argument
+@model_option
+@property_option
+@how_options
+@which_options
+@jobs_option
+@click.option("--format", "output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option("-x", "stop", is_flag=True, help="Stop at the first surprise.")
+@witness_option
+@click.pass_context
+def check(context: click.Context, output: str, stop: bool, **asked: Any) -> None:
+    """Decide every test and compare with what it expects.
+
+    PATH is a file (.lit, .litmus, .test), a folder or a glob.
+    """
+    from ptxmm.report.text import TextReport, exit_code, standing, stops
+
+    start = time.perf_counter()
+    batch = Batch.of("check", **asked)
+    report = TextReport(click.echo, colour=colourful(), unicode=unicode())
+    results = []
+    for result in batch.answers():
+        assert isinstance(result, Result)
+        results.append(result)
+        if output == "text":
+            report.add(result)
+            _evidence(result, shown=batch.request.options.witness)
+        _complain(result)
+        if batch.pictures is not None:
+            batch.pictures.add(result)
+        if stop and stops(standing(result)):
+            break
+    if output == "json":
+        from ptxmm.report.json import check_report
+
+        click.echo(check_report(results))
+    elif output == "sarif":
+        from ptxmm.report.sarif import sarif_report
+
+        click.echo(sarif_report(results))
+    else:
+        report.end(time.perf_counter() - start)
+    context.exit(2 if batch.incomplete else exit_code(map(standing, results)))
+
+
+def _evidence(result: Result, *, shown: bool) -> None:
+    from ptxmm.report.witness import evidence
+
+    if shown and (text := evidence(result, width())):
+        click.echo(f"\n{text}\n")
+
+
+def _complain(result: Result) -> None:
+    if result.verdict == "error":
+        sys.stdout.flush()
+        click.echo(result.why, err=True)
+
+
+@cli.command(epilog=example("ptxmm outcomes mp.lit", "ptxmm outcomes litmus/basic --format json"))
+@paths_argument
+@model_option
+@how_options
+@which_options
+@jobs_option
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--witness", is_flag=True, help="Show an execution that ends in each state.")
+@click.pass_context
+def outcomes(context: click.Context, output: str, **asked: Any) -> None:
+    """List all final states of each test, as herd7 does.
+
+    PATH is a file (.lit, .litmus, .test), a folder or a glob.
+    """
+    from ptxmm.report.outcomes import outcomes_text
+    from ptxmm.report.text import Standing, exit_code, standing
+
+    batch = Batch.of("outcomes", **asked)
+    found, standings = [], set()
+    for answer in batch.answers():
+        found.append(answer)
+        if isinstance(answer, Result):
+            standings.add(standing(answer))
+            _complain(answer)
+        elif not answer.complete:
+            standings.add(Standing.UNKNOWN)
+        if output == "text":
+            click.echo(outcomes_text(answer, width()) + "\n")
+    if output == "json":
+        from ptxmm.report.json import outcomes_report
+
+        click.echo(outcomes_report(found))
+    context.exit(2 if batch.incomplete else exit_code(standings))
+
+
+@cli.command(
+    epilog=example("ptxmm show mp.lit", "ptxmm show mp.lit --as smt2 | z3 -in", "ptxmm show MP.litmus --as lit")
+)
+@paths_argument
+@click.option("--as", "form", type=click.Choice(FORMS), default="program", show_default=True, help="What to show.")
+@model_option
+@how_options
+@which_options
+@click.pass_context
+def show(context: click.Context, form: str, **asked: Any) -> None:
+    """Show a test's program, its events, or the constraints that decide it.
+
+    `program` is the test as it is decided, `lit` the test in our own language, `events` what its instructions do to
+    memory, `smt2` the constraints for any SMT solver, `dot` an execution with the final state that is asked for, for
+    Graphviz.
+    """
+    from ptxmm.report.show import shown
+
+    batch = Batch.of("check", **asked, jobs=1)
+    code = 2 if batch.incomplete else 0
+    for path in batch.files:
+        try:
+            for program in read(path, batch.request.format):
+                click.echo(shown(program, form, batch.request))
+        except (PtxmmError, OSError) as failed:
+            click.echo(str(failed), err=True)
+            code = 2
+    context.exit(code)
+
+
+@cli.command(epilog=example("ptxmm models", "ptxmm models --format json", codes=False))
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def models(output: str) -> None:
+    """List the models that come with ptxmm, and what each supports."""
+    from ptxmm.report.models import models_json, models_text
+
+    click.echo(models_json() if output == "json" else models_text(width()))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; whatever goes wrong is one sentence and an exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = cli.main(arguments, prog_name="ptxmm", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as wrong:
+        wrong.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("ptxmm: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except PtxmmError as wrong:
+        click.echo(f"ptxmm: {wrong}", err=True)
+        return 2
+    except Exception as wrong:
+        if os.environ.get("PTXMM_DEBUG"):
+            raise
+        click.echo(f"ptxmm: {type(wrong).__name__}: {wrong}; {REPORT_IT}", err=True)
+        return 2
+    return int(code or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""The options that several commands share, and what they ask for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ptxmm.batch import ENDINGS, ENGINES, PROPERTIES, Answered, Request, find, model_named, plan, run
+
+if TYPE_CHECKING:
+    from ptxmm.report.pictures import Pictures
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS = tuple(ENDINGS.values())
+SHOWN = "-"
+
+EXIT_CODES = """\b
+Exit codes:
+  0  everything is as expected
+  1  something differs from what its test expects
+  2  a test, a model or the command line cannot be read
+  3  only "unknown" (a time-out, a loop cut at the bound) stands between and 0
+"""
+
+
+def example(*lines: str, codes: bool = True) -> str:
+    """The end of a command's help: the exit codes and an example."""
+    shown = "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
+    return f"{EXIT_CODES}\n{shown}" if codes else shown
+
+
+def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order of the help text."""
+
+    def apply(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return apply
+
+
+def _properties(_context: click.Context, _option: click.Parameter, value: str | None) -> frozenset[str] | None:
+    if value is None:
+        return None
+    words = frozenset(word.strip() for word in value.split(","))
+    if words <= PROPERTIES:
+        return words
+    raise click.BadParameter(f"{', '.join(sorted(words - PROPERTIES))}: choose from {', '.join(sorted(PROPERTIES))}")
+
+
+paths_argument = click.argument("paths", metavar="PATH...", nargs=-1)
+model_option = click.option(
+    "-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True,
+    help="Ask this model; may be repeated. Default: ptx-9.4, and those that the test states verdicts for.",
+)  # fmt: skip
+how_options = options(
+    click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
+                 help="Unroll loops N times; what a cut loop leaves open is unknown."),
+    click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+                 metavar="SECONDS", help="Give up on a test after this time: unknown."),
+    click.option("--engine", type=click.Choice(tuple(ENGINES)), default="z3", show_default=True,
+                 help="Decide with a solver, or by trying every execution."),
+)  # fmt: skip
+which_options = options(
+    click.option("-k", "pattern", metavar="PATTERN", help="Only tests whose name contains PATTERN; * and ? match any."),
+    click.option("--from", "format", type=click.Choice(FORMATS), help="The format. Default: by the file's ending."),
+)
+jobs_option = click.option(
+    "-j", "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Use N processes. Default: all cores."
+)
+property_option = click.option(
+    "--property", "properties", callback=_properties, metavar="WORD[,WORD]...",
+    help="What to decide: outcome, race. Default: outcome, and all that the test states.",
+)  # fmt: skip
+witness_option = click.option(
+    "--witness", is_flag=False, flag_value=SHOWN, default=None, metavar="[DIR]",
+    help="Show the execution or the axioms behind each answer; with DIR, draw it too (SVG and DOT).",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a command line asks: the files, and how to decide them; `incomplete` where a path named no test."""
+
+    files: list[Path]
+    request: Request
+    jobs: int
+    incomplete: bool
+    pictures: Pictures | None = None
+
+    @classmethod
+    def of(cls, question: str, *, paths: tuple[str, ...], models: tuple[str, ...] = (), **asked: Any) -> Batch:
+        """The batch that options ask for; paths that name no test are complained about at once."""
+        from ptxmm.check import Options
+
+        paths, drawn = _drawn(paths, asked.get("witness"))
+        if not paths:
+            raise click.UsageError("Missing argument 'PATH...'.", click.get_current_context())
+        files, complaints = find(paths)
+        for complaint in complaints:
+            click.echo(f"ptxmm: {complaint}", err=True)
+        for model in models:
+            model_named(model)
+        options = Options(
+            properties=frozenset({"outcome"}),
+            bound=asked["bound"],
+            timeout=asked["timeout"],
+            witness=bool(asked.get("witness")),
+            engine=asked["engine"],
+        )
+        request = Request(options, question, models, asked.get("properties"), asked["format"], asked["pattern"])
+        return cls(files, request, asked["jobs"] or cores(), bool(complaints), drawn)
+
+    def answers(self) -> Iterator[Answered]:
+        """The answers in the files' order, with a progress bar on a terminal."""
+        pieces, jobs = plan(self.files, self.request, self.jobs)
+        lists = run(pieces, self.request, jobs)
+        if sys.stdout.isatty() or sys.stderr.isatty():
+            from ptxmm.report.progress import with_progress
+
+            lists = with_progress(lists, len(pieces), self.request.question)
+        found = False
+        with closing(lists):
+            for answers in lists:
+                found = found or bool(answers)
+                yield from answers
+        if not found and self.files:
+            raise click.UsageError(f"no test matches -k {self.request.pattern!r}.", click.get_current_context())
+
+
+def _drawn(paths: tuple[str, ...], witness: str | bool | None) -> tuple[tuple[str, ...], Pictures | None]:
+    """The paths, and where to draw: what follows `--witness` is a path where it is a file or the only word."""
+    if not isinstance(witness, str) or witness == SHOWN:
+        return paths, None
+    if not paths or Path(witness).is_file():
+        return (witness, *paths), None
+    from ptxmm.report.pictures import Pictures
+
+    return paths, Pictures(Path(witness))
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def width() -> int:
+    """The columns of the terminal, 100 without one."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+
+
+def colourful() -> bool:
+    """Whether results may be coloured."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def unicode() -> bool:
+    """Whether results may use signs beyond ASCII."""
+    return (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "") in ("utf8", "utf16", "utf32")

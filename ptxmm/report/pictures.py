@@ -1,0 +1,62 @@
+"""The executions behind results as files: SVG and DOT, one of each for a witness and for each race."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ptxmm.errors import PtxmmError
+from ptxmm.report.dot import execution_dot
+from ptxmm.report.svg import execution_svg
+from ptxmm.report.text import verdict_words
+from ptxmm.verdict import Execution, Race, Result
+
+
+@dataclass(slots=True)
+class Pictures:
+    """A folder of pictures, made when the first is written; no picture replaces another of the same run."""
+
+    folder: Path
+    written: set[str] = field(default_factory=set)
+
+    def add(self, result: Result) -> None:
+        """Write the pictures of a result."""
+        title = f"{result.name} under {result.model}: {verdict_words(result)}"
+        for stem, execution, race in _executions(result):
+            name = self._fresh(stem)
+            self._write(name + ".svg", execution_svg(execution, result.program, race, title=title))
+            self._write(name + ".dot", execution_dot(execution, result.program, race))
+
+    def _fresh(self, stem: str) -> str:
+        name, number = stem, 1
+        while name in self.written:
+            number += 1
+            name = f"{stem}.{number}"
+        self.written.add(name)
+        return name
+
+    def _write(self, name: str, text: str) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text(text, encoding="utf-8")
+        except OSError as failed:
+            raise PtxmmError(f"{self.folder / name}: cannot be written: {failed.strerror}") from failed
+
+
+def _executions(result: Result) -> Iterator[tuple[str, Execution, Race | None]]:
+    stem = file_name(f"{result.name}.{result.model}")
+    if result.witness is not None:
+        yield stem, result.witness, None
+    for race in result.race.races:
+        yield file_name(f"{stem}.race-{race.on}"), race.witness, race
+
+
+def file_name(text: str) -> str:
+    """A name that every file system takes.
+
+    >>> file_name("wait-chain[no close].ptx-9.4")
+    'wait-chain-no-close.ptx-9.4'
+    """
+    return re.sub(r"[^\w.+-]+", "-", text).replace("-.", ".").strip("-.")[:120] or "test"

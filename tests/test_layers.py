@@ -1,0 +1,109 @@
+"""Which module may import which: `docs/architecture.md` draws the picture, these tests keep it true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "ptxmm"
+
+LAYERS = [
+    "errors resources formula",
+    "arith relation",
+    "program",
+    "model verdict isa_form isa_text",
+    "isa_rules isa_operands",
+    "isa_site isa_table",
+    "isa_build",
+    "isa",
+    "syntax cat",
+    "values unroll",
+    "memory plan",
+    "events",
+    "barriers",
+    "base",
+    "encode execution",
+    "solve",
+    "check enumeration",
+    "batch",
+    "report",
+    "cli_options",
+    "cli",
+    "__main__",
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split()}
+
+HOMES = {
+    "z3": {"solve"},
+    "lark": {"syntax", "cat"},
+    "click": {"cli", "cli_options"},
+    "rich": {"report"},
+    "networkx": {"report", "enumeration"},
+    "cupy": set[str](),
+}
+SECOND_ENGINE_MAY_KNOW = {"arith", "errors", "program", "model", "verdict", "enumeration"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def part(name: str) -> str:
+    """The module or subpackage directly inside `ptxmm` that a dotted name lies in; the package itself is ``."""
+    return name.split(".")[1] if "." in name else ""
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The dotted names that a module imports anywhere, `from ptxmm import name` as `ptxmm.name`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom("ptxmm", names, 0):
+                yield from (f"ptxmm.{alias.name}" for alias in names if (PACKAGE / f"{alias.name}.py").exists())
+            case ast.ImportFrom(str(module), _, 0):
+                yield module
+            case ast.ImportFrom():
+                pytest.fail(f"{path} uses a relative import")
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_imports_point_down(path: Path) -> None:
+    own = part(dotted(path))
+    if not own:
+        return
+    assert own in RANK, f"{own} has no layer yet: add it to LAYERS and to docs/architecture.md"
+    known = {part(name) for name in imports(path) if name.split(".")[0] == "ptxmm"} - {"", own}
+    upward = {name for name in known if RANK.get(name, len(LAYERS)) >= RANK[own]}
+    assert not upward, f"{own} may not import {', '.join(sorted(upward))}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_third_party_names_have_one_home_each(path: Path) -> None:
+    own = part(dotted(path))
+    stray = {top for name in imports(path) if own not in HOMES.get(top := name.split(".")[0], {own})}
+    assert not stray, f"{own} may not import {', '.join(sorted(stray))}"
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if part(dotted(p)) == "enumeration"], ids=dotted)
+def test_the_second_engine_shares_nothing_with_the_first(path: Path) -> None:
+    known = {part(name) for name in imports(path) if name.split(".")[0] == "ptxmm"} - {""}
+    assert known <= SECOND_ENGINE_MAY_KNOW
+
+
+def test_the_architecture_page_has_a_line_for_every_module() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE))
+    there = {dotted(path).removeprefix("ptxmm.") for path in modules()} - {"ptxmm"}
+    packages = {name.split(".")[0] for name in there if "." in name}
+    assert {name for name in there if "." not in name} == {name for name in told if "." not in name}
+    assert all(any(name.startswith(f"{package}.") or name == package for name in told) for package in packages)
