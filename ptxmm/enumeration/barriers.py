@@ -1,0 +1,315 @@
+"""Execution barriers: which arrivals form a generation together, and which pairs of events that synchronises.
+
+PTX ISA, "Parallel Synchronization and Communication Instructions": bar and barrier, bar.warp.sync, barrier.cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise, product
+from typing import Any
+
+from ptxmm.enumeration.base import Pairs, cluster, cta
+from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.skeleton import Event, Skeleton
+from ptxmm.enumeration.threads import Arrival, weight
+from ptxmm.program import Bar, Barrier, ClusterBarrier, Const, Order, Place, WarpSync
+
+MOST_GROUPINGS = 10_000
+RELATIONS = ("syncbar", "syncwarp", "syncbarcl", "execbarcl")
+Rows = dict[int, list[Event]]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Arrivals that complete one phase of a barrier together.
+
+    It is complete when `enough` of them (all, where None) have happened and the threads of `ended` have ended, unless
+    it is not `possible`. `previous` is the number of the generation that must be complete before.
+    """
+
+    arrivals: frozenset[int]
+    ended: frozenset[int] = frozenset()
+    enough: int | None = None
+    previous: int | None = None
+    possible: bool = True
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to group arrivals: the generations, that of each event, and what they relate."""
+
+    generations: tuple[Generation, ...] = ()
+    generation: dict[int, int] = field(default_factory=dict)
+    relations: dict[str, Pairs] = field(default_factory=lambda: dict.fromkeys(RELATIONS, frozenset()))
+    undefined: str = ""
+
+    def __add__(self, other: Plan) -> Plan:
+        shift = len(self.generations)
+        moved = (replace(g, previous=None if g.previous is None else g.previous + shift) for g in other.generations)
+        return Plan(
+            (*self.generations, *moved),
+            self.generation | {event: number + shift for event, number in other.generation.items()},
+            {name: self.relations[name] | other.relations[name] for name in RELATIONS},
+            self.undefined or other.undefined,
+        )
+
+
+def plans(skeleton: Skeleton) -> Iterator[Plan]:
+    """Every way to group the arrivals of a candidate at its barriers."""
+    named = skeleton.program.conventions.named_instances
+    alternatives: list[list[Plan]] = []
+    for (place, *_), rows in grouped(skeleton, bar_key).items():
+        ways = instance_plans(skeleton, rows) if named else bar_plans(skeleton, members(skeleton, cta, place), rows)
+        alternatives.append(list(ways))
+    for (place,), rows in grouped(skeleton, cluster_key).items():
+        alternatives.append([cluster_plan(skeleton, members(skeleton, cluster, place), rows)])
+    for (_, lanes), rows in grouped(skeleton, warp_key).items():
+        alternatives.append([warp_plan(skeleton, lanes, rows)])
+    for chosen in product(*alternatives):
+        yield sum(chosen, Plan())
+
+
+# --- who meets whom --------------------------------------------------------------------------------------------------
+
+
+def grouped(skeleton: Skeleton, key: Callable[[Skeleton, Event], Any | None]) -> dict[Any, Rows]:
+    """The events of each barrier, by thread and in program order."""
+    found: dict[Any, Rows] = {}
+    for event in skeleton.events:
+        if event.kind == "B" and event.thread is not None and (own := key(skeleton, event)) is not None:
+            found.setdefault(own, {}).setdefault(event.thread, []).append(event)
+    return found
+
+
+def members(skeleton: Skeleton, group: Callable[[Place], object], place: object) -> frozenset[int]:
+    """The threads of a CTA or cluster."""
+    return frozenset(i for i, thread in enumerate(skeleton.program.threads) if group(thread.place) == place)
+
+
+def own_place(skeleton: Skeleton, event: Event) -> Place:
+    """Where the thread of an event runs."""
+    place = skeleton.place(event)
+    assert place is not None
+    return place
+
+
+def bar_key(skeleton: Skeleton, event: Event) -> tuple[Any, ...] | None:
+    """The CTA, the barrier's number, and the instance in Dartagnan's dialect."""
+    item, place = item_of(event), own_place(skeleton, event)
+    return (cta(place), arrival(event).id, item.instance) if isinstance(item, Barrier) else None
+
+
+def cluster_key(skeleton: Skeleton, event: Event) -> tuple[Any, ...] | None:
+    """The cluster."""
+    return (cluster(own_place(skeleton, event)),) if isinstance(item_of(event), ClusterBarrier) else None
+
+
+def warp_key(skeleton: Skeleton, event: Event) -> tuple[Any, ...] | None:
+    """The warp and the participants: the threads of the warp whose lanes are in the mask."""
+    if not isinstance(item_of(event), WarpSync):
+        return None
+    place, mask = own_place(skeleton, event), arrival(event).mask
+    if place.warp is None or place.lane is None:
+        return (event.thread,), frozenset({event.thread})
+    lanes = frozenset(
+        i for i, thread in enumerate(skeleton.program.threads)
+        if cta(thread.place) == cta(place) and thread.place.warp == place.warp and thread.place.lane is not None
+        and (mask is None or mask >> thread.place.lane & 1)
+    )  # fmt: skip
+    return (cta(place), place.warp), lanes
+
+
+def item_of(event: Event) -> object:
+    """The instruction of an event."""
+    return event.step.item if event.step is not None else None
+
+
+def arrival(event: Event) -> Arrival:
+    """What the barrier of an event was given."""
+    assert event.step is not None
+    assert event.step.barrier is not None
+    return event.step.barrier
+
+
+def passed(skeleton: Skeleton, event: Event) -> bool:
+    """Whether this is a wait that its thread went on from."""
+    if event.step is None or event.thread is None or not event.step.waits:
+        return False
+    path = skeleton.paths[event.thread]
+    return path.end != "stuck" or event.position < len(path.steps) - 1
+
+
+def between(skeleton: Skeleton, sources: Iterable[Event], targets: Iterable[Event]) -> Pairs:
+    """From each source to each wait of another thread that is over."""
+    ends = [event for event in targets if passed(skeleton, event)]
+    return frozenset((one.id, other.id) for one in sources for other in ends if one.thread != other.thread)
+
+
+# --- bar and barrier -------------------------------------------------------------------------------------------------
+
+
+def bar_plans(skeleton: Skeleton, threads: frozenset[int], rows: Rows) -> Iterator[Plan]:
+    """The plans of one barrier of a CTA: the k-th arrivals meet, or as many as the count says."""
+    events = [event for row in rows.values() for event in row]
+    counts = {arrival(event).count for event in events}
+    if len(counts) > 1:
+        yield Plan(undefined="threads use one barrier with different counts")
+        return
+    (count,) = counts
+    if count is None:
+        longest = max(len(row) for row in rows.values())
+        groups = [[row[k] for row in rows.values() if len(row) > k] for k in range(longest)]
+        ended = [frozenset(t for t in threads if len(rows.get(t, [])) <= k) for k in range(longest)]
+        yield from checked(skeleton, groups, ended, [True] * longest)
+        return
+    weights = {weight(skeleton.program.threads[thread]) for thread in rows}
+    if len(weights) > 1 or count <= 0 or count % max(weights):
+        yield Plan(undefined="the count of a barrier cannot be reached exactly")
+        return
+    share = count // max(weights)
+    for groups in groupings(list(rows.values()), share):
+        full = [len(group) == share for group in groups]
+        yield from checked(skeleton, groups, [frozenset()] * len(groups), full)
+
+
+def groupings(rows: list[list[Event]], share: int) -> Iterator[list[list[Event]]]:
+    """All ways to give each arrival a generation, of which all but the last have `share` arrivals."""
+    total = sum(len(row) for row in rows)
+    numbers = range(-(-total // share))
+    options = [list(numberings(row, numbers)) for row in rows]
+    for tried, chosen in enumerate(product(*options)):
+        if tried > MOST_GROUPINGS:
+            raise GaveUp("there are too many ways for arrivals to meet at a barrier")
+        groups: list[list[Event]] = [[] for _ in numbers]
+        for row, given in zip(rows, chosen, strict=True):
+            for event, number in zip(row, given, strict=True):
+                groups[number].append(event)
+        if all(len(group) == share for group in groups[:-1]) and len(groups[-1]) <= share:
+            yield groups
+
+
+def numberings(row: list[Event], numbers: range) -> Iterator[tuple[int, ...]]:
+    """Generations that never fall along a thread, and rise after a wait."""
+    for given in product(numbers, repeat=len(row)):
+        steps = zip(row, pairwise(given), strict=False)
+        if all(
+            after > before if event.step and event.step.waits else after >= before for event, (before, after) in steps
+        ):
+            yield given
+
+
+def checked(
+    skeleton: Skeleton, groups: list[list[Event]], ended: list[frozenset[int]], full: list[bool]
+) -> Iterator[Plan]:
+    """The plan of these generations, unless a reduction returned something else than its participants give."""
+    plan = Plan()
+    edges: Pairs = frozenset()
+    for number, group in enumerate(groups):
+        items = [item for event in group if isinstance(item := item_of(event), Barrier)]
+        if len({(item.kind is Bar.RED, item.op) for item in items}) > 1:
+            yield Plan(undefined="a barrier mixes a reduction with something else")
+            return
+        total = reduced(skeleton, items[0].op, group) if items and items[0].kind is Bar.RED else None
+        if any(passed(skeleton, event) and arrival(event).result != total for event in group):
+            return
+        edges |= between(skeleton, group, group)
+        plan += Plan((Generation(ids(group), ended[number], None, None, full[number]),), dict.fromkeys(ids(group), 0))
+    chained = tuple(replace(g, previous=n - 1 if n else None) for n, g in enumerate(plan.generations))
+    yield Plan(chained, plan.generation, plan.relations | {"syncbar": edges})
+
+
+def reduced(skeleton: Skeleton, op: str | None, group: list[Event]) -> int:
+    """What a barrier reduction gives: how many predicates are true, whether all are, or whether any is."""
+    true = [event for event in group if arrival(event).pred]
+    if op == "popc":
+        return sum(weight(skeleton.program.threads[event.thread]) for event in true if event.thread is not None)
+    return int(len(true) == len(group)) if op == "and" else int(bool(true))
+
+
+def ids(group: Iterable[Event]) -> frozenset[int]:
+    """The numbers of events."""
+    return frozenset(event.id for event in group)
+
+
+def instance_plans(skeleton: Skeleton, rows: Rows) -> Iterator[Plan]:
+    """Dartagnan's barriers: all instructions of one instance and number must be reached, or as many as the count says.
+
+    With a count, any choice of so many of those reached is what the others synchronise with.
+    """
+    events = [event for row in rows.values() for event in row]
+    counts = {arrival(event).count for event in events}
+    if len(counts) > 1:
+        yield Plan(undefined="threads use one barrier with different counts")
+        return
+    (count,) = counts
+    everyone = dict.fromkeys(ids(events), 0)
+    if count is None:
+        group = Generation(ids(events), possible=not missed(skeleton, events[0], rows))
+        yield Plan((group,), everyone, Plan().relations | {"syncbar": between(skeleton, events, events)})
+        return
+    group = Generation(ids(events), enough=count, possible=len(events) >= count)
+    if len(events) < count:
+        yield Plan((group,), everyone)
+    for size in range(count, len(events) + 1):
+        for chosen in combinations(events, size):
+            yield Plan((group,), everyone, Plan().relations | {"syncbar": between(skeleton, chosen, events)})
+
+
+def missed(skeleton: Skeleton, like: Event, rows: Rows) -> bool:
+    """Whether some thread of the CTA has a barrier instruction of this instance and number that it did not reach."""
+    own, place = item_of(like), own_place(skeleton, like)
+    assert isinstance(own, Barrier)
+    for index, thread in enumerate(skeleton.program.threads):
+        if cta(thread.place) != cta(place):
+            continue
+        reached = {event.step.node.pc for event in skeleton.events if event.thread == index and event.step is not None}
+        for pc, item in enumerate(thread.body):
+            if not isinstance(item, Barrier) or item.instance != own.instance or pc in reached:
+                continue
+            if not isinstance(item.id, Const) or item.id.value == arrival(like).id:
+                return True
+    return False
+
+
+# --- barrier.cluster and bar.warp.sync -------------------------------------------------------------------------------
+
+
+def cluster_plan(skeleton: Skeleton, threads: frozenset[int], rows: Rows) -> Plan:
+    """The k-th arrivals of all threads of a cluster complete the k-th generation, which the k-th waits wait for."""
+    arrives = {thread: [event for event in row if not is_wait(event)] for thread, row in rows.items()}
+    waits = {thread: [event for event in row if is_wait(event)] for thread, row in rows.items()}
+    for row in rows.values():
+        if any(is_wait(event) != bool(at % 2) for at, event in enumerate(row)):
+            return Plan(undefined="a thread does not arrive at and wait for the cluster barrier by turns")
+    plan = Plan()
+    for k in range(max(len(row) for row in arrives.values())):
+        came = [row[k] for row in arrives.values() if len(row) > k]
+        over = [row[k] for row in waits.values() if len(row) > k]
+        ended = frozenset(thread for thread in threads if len(arrives.get(thread, [])) <= k)
+        ordered = [
+            event for event in came if event.step and getattr(event.step.item, "order", None) is not Order.RELAXED
+        ]
+        relations = {"syncbarcl": between(skeleton, ordered, over), "execbarcl": between(skeleton, came, over)}
+        generation = dict.fromkeys(ids(came) | ids(over), 0)
+        plan += Plan((Generation(ids(came), ended),), generation, Plan().relations | relations)
+    return plan
+
+
+def is_wait(event: Event) -> bool:
+    """Whether the thread goes on only after others have come."""
+    return event.step is not None and event.step.waits
+
+
+def warp_plan(skeleton: Skeleton, lanes: frozenset[int], rows: Rows) -> Plan:
+    """The k-th executions by the participants meet."""
+    if not set(rows) <= lanes:
+        return Plan(undefined="a thread executes bar.warp.sync with a mask that lacks its own lane")
+    plan = Plan()
+    for k in range(max(len(row) for row in rows.values())):
+        group = [row[k] for row in rows.values() if len(row) > k]
+        ended = frozenset(thread for thread in lanes if len(rows.get(thread, [])) <= k)
+        relations = Plan().relations | {"syncwarp": between(skeleton, group, group)}
+        plan += Plan((Generation(ids(group), ended),), dict.fromkeys(ids(group), 0), relations)
+    return plan

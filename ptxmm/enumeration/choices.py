@@ -1,0 +1,140 @@
+"""The choices that complete a candidate: who reads from whom, coherence, and the order of fence.sc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+from ptxmm.enumeration.base import Pairs
+from ptxmm.enumeration.skeleton import Cell, Skeleton, within
+
+Taken = tuple[tuple[int, Cell, int], ...]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where each read takes each of its cells from, as (read, cell, write)."""
+
+    taken: Taken
+
+    @property
+    def rf(self) -> Pairs:
+        return frozenset((write, read) for read, _, write in self.taken)
+
+    def fr(self, skeleton: Skeleton, co: Pairs) -> Pairs:
+        """From a read that takes a cell from a write that is co-before this write to the same cell."""
+        return frozenset(
+            (read, write.id)
+            for read, cell, source in self.taken
+            for write in skeleton.writers[cell]
+            if (source, write.id) in co
+        )
+
+
+def reads_from(skeleton: Skeleton) -> Iterator[Sources]:
+    """Every choice of a write of the right value for each cell of each read."""
+    needed = []
+    for cell in skeleton.cells:
+        writes = skeleton.writers[cell]
+        for read in skeleton.over(cell, "R"):
+            value = within(read, cell)
+            fitting = [
+                (read.id, cell, write.id) for write in writes
+                if within(write, cell) == value and not own(skeleton, read.id, write.id)
+            ]  # fmt: skip
+            if not fitting:
+                return
+            needed.append(fitting)
+    for taken in product(*needed):
+        yield Sources(taken)
+
+
+def own(skeleton: Skeleton, read: int, write: int) -> bool:
+    """Whether the write is the other half of the read's atomic operation."""
+    event = skeleton.events[write]
+    if event.thread is None or event.step is None or event.step.partner is None:
+        return False
+    return skeleton.at[event.thread, event.step.partner] == read
+
+
+def coherences(skeleton: Skeleton) -> Iterator[Pairs]:
+    """Every partial order of overlapping writes, transitive on each cell, after the initial write."""
+    first = frozenset(
+        (start.id, write.id)
+        for cell in skeleton.cells
+        for start in skeleton.writers[cell] if start.thread is None
+        for write in skeleton.writers[cell] if write.thread is not None
+    )  # fmt: skip
+    objects = sorted({cell[0] for cell in skeleton.cells})
+    each = []
+    for name in objects:
+        groups = (
+            tuple(event.id for event in skeleton.writers[cell] if event.thread is not None)
+            for cell in skeleton.cells if cell[0] == name
+        )  # fmt: skip
+        each.append(orders(tuple(sorted(set(groups)))))
+    for chosen in product(*each):
+        yield first.union(*chosen)
+
+
+@cache
+def orders(groups: tuple[tuple[int, ...], ...]) -> tuple[Pairs, ...]:
+    """All relations on members of a common group that are strict partial orders on each group.
+
+    >>> len(orders(((1, 2, 3),))), len(orders(((1, 2), (2, 3))))
+    (19, 9)
+    """
+    pairs = sorted({(a, b) for group in groups for a in group for b in group if a < b})
+    found: list[Pairs] = []
+
+    def extend(at: int, chosen: dict[tuple[int, int], bool | None]) -> None:
+        if at == len(pairs):
+            found.append(frozenset((a, b) if up else (b, a) for (a, b), up in chosen.items() if up is not None))
+            return
+        for up in (True, False, None):
+            chosen[pairs[at]] = up
+            if all(transitive(group, chosen) for group in groups if set(pairs[at]) <= set(group)):
+                extend(at + 1, chosen)
+        del chosen[pairs[at]]
+
+    extend(0, {})
+    return tuple(found)
+
+
+def transitive(group: tuple[int, ...], chosen: dict[tuple[int, int], bool | None]) -> bool:
+    """Whether what is chosen so far can still become transitive on a group."""
+
+    def before(a: int, b: int) -> bool | None:
+        """Whether a is before b, None where that is not chosen yet."""
+        pair = (a, b) if a < b else (b, a)
+        if pair not in chosen:
+            return None
+        return chosen[pair] is (a < b)
+
+    return not any(
+        before(a, b) and before(b, c) and before(a, c) is False
+        for a in group for b in group for c in group if len({a, b, c}) == 3
+    )  # fmt: skip
+
+
+def fence_orders(fences: frozenset[int], related: Pairs) -> Iterator[Pairs]:
+    """Every acyclic way to relate each pair of fence.sc that program order or their scopes relate."""
+    pairs = sorted((a, b) for a in fences for b in fences if a < b and ((a, b) in related or (b, a) in related))
+    for chosen in product((False, True), repeat=len(pairs)):
+        order = frozenset((b, a) if swap else (a, b) for (a, b), swap in zip(pairs, chosen, strict=True))
+        if not cyclic(order):
+            yield order
+
+
+def cyclic(relation: Pairs) -> bool:
+    """Whether a relation has a cycle: no event without predecessor is left to take away."""
+    left = set(relation)
+    while left:
+        targets = {b for _, b in left}
+        kept = {(a, b) for a, b in left if a in targets}
+        if kept == left:
+            return True
+        left = kept
+    return False

@@ -1,0 +1,68 @@
+"""What a test needs of a model beyond the plain generic proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmm.model import FEATURES, Model
+from ptxmm.program import (
+    Addr,
+    Atomic,
+    Barrier,
+    ClusterBarrier,
+    Fence,
+    Load,
+    Order,
+    Program,
+    Proxy,
+    ProxyFence,
+    Scope,
+    Statement,
+    Store,
+    View,
+    WarpSync,
+    leaves,
+)  # fmt: skip
+
+
+def used(program: Program) -> frozenset[str]:
+    """The `model.FEATURES` that the code of a test uses, mixed sizes apart."""
+    return frozenset(feature for thread in program.threads for item in thread.body for feature in needs(program, item))
+
+
+def needs(program: Program, item: Statement) -> Iterator[str]:
+    """The features that one instruction needs."""
+    match item:
+        case Fence(order=order, window=window):
+            if window is not None:
+                yield "restricted-fences"
+            elif order in (Order.ACQUIRE, Order.RELEASE):
+                yield "one-sided-fences"
+        case ProxyFence(kind=kind):
+            yield kind
+        case Barrier():
+            yield "barriers"
+        case ClusterBarrier():
+            yield "cluster-barriers"
+        case WarpSync():
+            yield "warp-barriers"
+        case Load() | Store() | Atomic():
+            if not isinstance(item, Atomic) and item.proxy is not Proxy.GENERIC:
+                yield str(item.proxy)
+            for leaf in leaves(item.address):
+                if isinstance(leaf, Addr) and isinstance(program.by_name[program.virtual(leaf.name)], View):
+                    yield "alias"
+    if isinstance(item, Load | Store | Atomic | Fence) and item.scope is Scope.CLUSTER:
+        yield "cluster"
+
+
+def unsupported(program: Program, model: Model) -> str:
+    """Why a model cannot decide a test, or nothing."""
+    missing = sorted(used(program) - model.supports)
+    if missing:
+        return f"the model {model.name} has no {' and no '.join(FEATURES[one] for one in missing)}"
+    if len({thread.place.kernel for thread in program.threads}) > 1 or program.launches:
+        return "tests with several kernels are not supported"
+    if any(thread.after is not None for thread in program.threads):
+        return "threads that start after others are not supported"
+    return ""

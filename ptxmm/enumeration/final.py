@@ -1,0 +1,81 @@
+"""Final states: what is shown of them, and what they are in one execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ptxmm.arith import U32, Type
+from ptxmm.enumeration.memory import initial_bytes
+from ptxmm.enumeration.search import Found
+from ptxmm.enumeration.skeleton import Skeleton, within
+from ptxmm.program import Expr, FinalMem, FinalReg, Program, leaves
+
+Column = FinalReg | FinalMem
+
+
+def asked_columns(program: Program) -> tuple[Column, ...]:
+    """What the question names, registers by thread and then memory; everything where it names nothing."""
+    formulas: list[Expr] = [*program.locations]
+    if program.filter is not None:
+        formulas.append(program.filter)
+    if program.condition is not None:
+        formulas.append(program.condition.formula)
+    named = {leaf: None for formula in formulas for leaf in leaves(formula) if isinstance(leaf, FinalReg | FinalMem)}
+    if program.condition is None and not program.locations:
+        named |= dict.fromkeys(FinalReg(one.name, reg) for one in program.threads for reg in one.types)
+        named |= dict.fromkeys(
+            FinalMem(one.name, index * one.type.size, one.type)
+            for one in program.objects
+            for index in range(one.length)
+        )
+    order = [thread.name for thread in program.threads]
+    registers = sorted((one for one in named if isinstance(one, FinalReg)), key=lambda one: order.index(one.thread))
+    return (*registers, *(one for one in named if isinstance(one, FinalMem)))
+
+
+def column_name(program: Program, column: Column) -> str:
+    """A column as a person names it: `A.r0`, `x`, `a[1]`, `x+2`."""
+    if isinstance(column, FinalReg):
+        return f"{column.thread}.{column.reg}"
+    thing = program.physical(column.name)
+    if column.type.size == thing.type.size and column.offset % thing.type.size == 0:
+        return column.name if thing.length == 1 else f"{column.name}[{column.offset // thing.type.size}]"
+    return f"{column.name}+{column.offset}"
+
+
+def column_type(program: Program, column: Column) -> Type:
+    """The type at which a column is shown."""
+    return program.thread(column.thread).types.get(column.reg, U32) if isinstance(column, FinalReg) else column.type
+
+
+def final_registers(skeleton: Skeleton) -> dict[FinalReg, int]:
+    """The registers of every thread when it has ended."""
+    threads = skeleton.program.threads
+    return {
+        FinalReg(thread.name, name): value
+        for thread, path in zip(threads, skeleton.paths, strict=True)
+        for name, value in path.registers
+    }
+
+
+def final_states(found: Found, columns: tuple[Column, ...]) -> Iterator[dict[Column, int]]:
+    """The final states of an execution: any co-maximal write may be the last one of its cell."""
+    skeleton, program = found.skeleton, found.skeleton.program
+    registers = final_registers(skeleton)
+    wanted = [one for one in columns if isinstance(one, FinalMem)]
+    cells = [cell for cell in skeleton.cells if any(program.physical(one.name).name == cell[0] for one in wanted)]
+    last = []
+    for cell in cells:
+        writes = skeleton.writers[cell]
+        overwritten = {one.id for one in writes for other in writes if (one.id, other.id) in found.co}
+        last.append(sorted({within(one, cell) for one in writes if one.id not in overwritten}))
+    for chosen in product(*last):
+        memory = {name: bytearray(content) for name, content in initial_bytes(program).items()}
+        for (name, start, end), value in zip(cells, chosen, strict=True):
+            memory[name][start:end] = value.to_bytes(end - start, "little")
+        state: dict[Column, int] = {one: registers.get(one, 0) for one in columns if isinstance(one, FinalReg)}
+        for one in wanted:
+            content = memory[program.physical(one.name).name][one.offset : one.offset + one.type.size]
+            state[one] = int.from_bytes(content, "little")
+        yield state

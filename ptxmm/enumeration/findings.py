@@ -1,0 +1,143 @@
+"""What the enumeration of one test under one model finds: final states, races, and why it may not be all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from ptxmm.enumeration.expressions import evaluate
+from ptxmm.enumeration.features import unsupported
+from ptxmm.enumeration.final import Column, asked_columns, final_registers, final_states
+from ptxmm.enumeration.limits import Budget, GaveUp, Options
+from ptxmm.enumeration.search import CAUSALITY, STRENGTH, Found, Search
+from ptxmm.enumeration.skeleton import Event, Skeleton
+from ptxmm.model import FEATURES, Model
+from ptxmm.program import FinalMem, FinalReg, Load, Program
+
+MIXED = "a race of accesses of different sizes voids the axioms (PTX ISA 8.7.2)"
+
+
+@dataclass
+class Findings:
+    """The final states with whether each satisfies the condition, the objects raced on, and what went wrong."""
+
+    columns: tuple[Column, ...]
+    states: dict[tuple[int, ...], bool] = field(default_factory=dict)
+    raced: set[str] = field(default_factory=set)
+    mixed: bool = False
+    cut: bool = False
+    blind: str = ""
+    undefined: str = ""
+    gave_up: str = ""
+    unsupported: str = ""
+
+    @property
+    def void(self) -> str:
+        """Why the outcomes say nothing."""
+        return self.gave_up or self.undefined or (MIXED if self.mixed else "")
+
+    @property
+    def unsure(self) -> str:
+        """Why an outcome or race that was not found may yet exist."""
+        return self.void or ("a loop was cut at the bound" if self.cut else "")
+
+
+def enumerate_all(program: Program, model: Model, options: Options, *, races: bool) -> Findings:
+    """Try every candidate execution of a test."""
+    found = Findings(asked_columns(program), unsupported=unsupported(program, model))
+    if found.unsupported:
+        return found
+    try:
+        search = Search(program, model, options.bound, Budget(options.timeout))
+        partial = has_partial_overlaps(search)
+        found.unsupported = beyond(program, model, search, partial=partial)
+        if not found.unsupported:
+            collect(search, found, races=races or partial)
+    except GaveUp as reason:
+        found.gave_up = str(reason)
+    return found
+
+
+def has_partial_overlaps(search: Search) -> bool:
+    """Whether accesses of different bytes may overlap."""
+    spans = search.table.ranges.values()
+    return any(
+        one != other and one[0] < other[1] and other[0] < one[1]
+        for ranges in spans
+        for one in ranges
+        for other in ranges
+    )
+
+
+def beyond(program: Program, model: Model, search: Search, *, partial: bool) -> str:
+    """Why the accesses that a test may make are not supported, or nothing."""
+    if partial and "mixed-size" not in model.supports:
+        return f"the model {model.name} has no {FEATURES['mixed-size']}"
+    written = {name for name, _, _ in search.table.written}
+    for (index, node, _, kind), (spots, _) in search.table.places.items():
+        item = program.threads[index].body[node.pc]
+        touched = {spot.object for spot in spots} & written
+        if kind == "R" and isinstance(item, Load) and item.readonly and touched:
+            return f"a non-coherent load (.nc) reads `{min(touched)}`, which is written (PTX ISA, ld.global.nc)"
+    return ""
+
+
+def collect(search: Search, found: Findings, *, races: bool) -> None:
+    """Go through the executions that the model allows."""
+    cause, strong = search.rules.find(*CAUSALITY), search.rules.find(*STRENGTH)
+    if races and (cause is None or strong is None):
+        found.blind = f"the model {search.model.name} names no causality or no moral strength"
+        races = False
+    memory = any(isinstance(one, FinalMem) for one in found.columns)
+    late = max(search.rules.stages.get(name or "", 0) for name in (cause, strong))
+    search.coherence_matters = memory or (races and late == 3)
+    search.wanted = lambda skeleton: races or adds(skeleton, found, memory=memory)
+    for execution in search:
+        if execution.undefined:
+            found.undefined = execution.undefined
+            return
+        if races and cause and strong:
+            note_races(execution, cause, strong, found)
+        if execution.skeleton.finished:
+            note_states(execution, found)
+        found.cut |= any(path.end == "cut" for path in execution.skeleton.paths)
+
+
+def adds(skeleton: Skeleton, found: Findings, *, memory: bool) -> bool:
+    """Whether a candidate may add to the final states, where races are not asked for."""
+    if any(path.end == "cut" for path in skeleton.paths):
+        return not found.cut or any(path.end == "undefined" for path in skeleton.paths)
+    if memory or not skeleton.finished:
+        return True
+    registers = final_registers(skeleton)
+    values = tuple(registers.get(one, 0) for one in found.columns if isinstance(one, FinalReg))
+    return values not in found.states
+
+
+def note_states(execution: Found, found: Findings) -> None:
+    """Add the final states of an execution that the filter lets pass."""
+    program = execution.skeleton.program
+    for state in final_states(execution, found.columns):
+        if program.filter is None or evaluate(program.filter, program, final=state):
+            holds = program.condition is not None and evaluate(program.condition.formula, program, final=state) != 0
+            found.states[tuple(state[one] for one in found.columns)] = holds
+
+
+def note_races(execution: Found, cause: str, strong: str, found: Findings) -> None:
+    """Add the races of an execution."""
+    for one, other in conflicts(execution.skeleton):
+        pair, back = (one.id, other.id), (other.id, one.id)
+        values = execution.meaning.values
+        if not {pair, back} & (values[cause] | values[strong]) and one.spot is not None and other.spot is not None:
+            found.raced.add(one.spot.object)
+            found.mixed |= not one.spot.matches(other.spot)
+
+
+def conflicts(skeleton: Skeleton) -> Iterator[tuple[Event, Event]]:
+    """Accesses of two threads that overlap in virtual addresses, one of them a write (PTX ISA 8.7.1)."""
+    accesses = [(event, event.spot) for event in skeleton.events if event.thread is not None and event.spot is not None]
+    for (one, here), (other, there) in combinations(accesses, 2):
+        clash = one.thread != other.thread and "W" in (one.kind, other.kind)
+        if clash and here.virtual == there.virtual and here.meets(there):
+            yield one, other

@@ -1,0 +1,347 @@
+"""One thread on its own: every path through its unrolled code, each read returning one of its candidate values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from ptxmm.arith import U32, Type, atomic, signed, wrap
+from ptxmm.enumeration.expressions import evaluate
+from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.memory import Spot, locate
+from ptxmm.enumeration.unroll import Graph, Leave, Node
+from ptxmm.program import (
+    Addr,
+    Assign,
+    Assume,
+    Atomic,
+    Bar,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    Exit,
+    Expr,
+    Fence,
+    Load,
+    Order,
+    Program,
+    ProxyFence,
+    Scope,
+    Space,
+    Statement,
+    Store,
+    Thread,
+    WarpSync,
+    registers,
+)  # fmt: skip
+
+MOST_PATHS = 20_000
+NONE: frozenset[int] = frozenset()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What an execution barrier was given: its number, count, predicate or mask, and the result of a reduction."""
+
+    id: int = 0
+    count: int | None = None
+    pred: bool = False
+    mask: int | None = None
+    result: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One event of a path: `kind` is `R`, `W`, `F` or `B`.
+
+    `data`, `addr` and `ctrl` hold the positions in the path of the reads that it depends on, `partner` that of the read
+    of the same atomic operation.
+    """
+
+    kind: str
+    node: Node
+    item: Statement
+    spot: Spot | None = None
+    value: int = 0
+    type: Type = U32
+    order: Order = Order.WEAK
+    scope: Scope | None = None
+    data: frozenset[int] = NONE
+    addr: frozenset[int] = NONE
+    ctrl: frozenset[int] = NONE
+    partner: int | None = None
+    barrier: Arrival | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the thread goes on only after others have come."""
+        item = self.item
+        return (
+            (isinstance(item, Barrier) and item.kind is not Bar.ARRIVE)
+            or (isinstance(item, ClusterBarrier) and item.wait)
+            or isinstance(item, WarpSync)
+        )
+
+
+@dataclass(frozen=True)
+class Path:
+    """What a thread did: `end` is `end`, `cut`, `failed`, `undefined` (and `why`), or `stuck` at its last step."""
+
+    steps: tuple[Step, ...]
+    end: str
+    registers: tuple[tuple[str, int], ...] = ()
+    why: str = ""
+
+
+class Choices:
+    """Answers each question by a tape of option numbers, and by the first option after its end."""
+
+    def __init__(self, tape: tuple[int, ...]) -> None:
+        self.tape, self.made, self.widths = tape, list[int](), list[int]()
+
+    def __call__(self, options: Sequence[T]) -> T:
+        at = len(self.made)
+        self.made.append(self.tape[at] if at < len(self.tape) else 0)
+        self.widths.append(len(options))
+        return options[self.made[-1]]
+
+    def others(self) -> Iterator[tuple[int, ...]]:
+        """The tapes that part from this run at a question after the end of its tape."""
+        for at in range(len(self.tape), len(self.made)):
+            for option in range(1, self.widths[at]):
+                yield (*self.made[:at], option)
+
+
+Values = Callable[[Spot], Sequence[int]]
+
+
+def paths(program: Program, thread: Thread, graph: Graph, values: Values) -> list[Path]:
+    """Every path of a thread, and every beginning of one that stops at a barrier."""
+    found: dict[tuple[object, ...], Path] = {}
+    waiting: list[tuple[int, ...]] = [()]
+    while waiting:
+        choose = Choices(waiting.pop())
+        whole = Runner(program, thread, graph, values, choose).run()
+        waiting.extend(choose.others())
+        for path in (whole, *stops(whole)):
+            if path.end != "failed":
+                found[(path.steps, path.end, path.registers)] = path
+        if len(found) > MOST_PATHS:
+            raise GaveUp(f"thread {thread.name} has too many paths to enumerate")
+    return list(found.values())
+
+
+def stops(path: Path) -> Iterator[Path]:
+    """The beginnings of a path that end with an unfinished wait."""
+    for at, step in enumerate(path.steps):
+        if step.waits and step.barrier is not None:
+            last = replace(step, barrier=replace(step.barrier, result=None))
+            yield Path((*path.steps[:at], last), "stuck")
+
+
+@dataclass
+class Runner:
+    """Executes one thread once."""
+
+    program: Program
+    thread: Thread
+    graph: Graph
+    values: Values
+    choose: Choices
+    regs: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, frozenset[int]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    decisions: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
+    trouble: str = ""
+
+    def run(self) -> Path:
+        """Follow the code from its entry until the thread leaves it."""
+        for name, init in self.thread.init.items():
+            self.regs[name] = self.program.address(init) if isinstance(init, Addr) else init.value
+        point = self.graph.entry
+        while isinstance(point, Node) and not self.trouble:
+            point = self.step(point, self.graph.body[point.pc])
+        kept = tuple(sorted(self.regs.items()))
+        if self.trouble:
+            return Path(tuple(self.steps), "undefined", kept, self.trouble)
+        assert isinstance(point, Leave)
+        return Path(tuple(self.steps), "end" if point.how == "exit" else point.how, kept)
+
+    def value(self, expr: Expr) -> int:
+        return evaluate(expr, self.program, self.regs)
+
+    def flows(self, expr: Expr | None) -> frozenset[int]:
+        """The reads whose values reach an expression."""
+        return NONE.union(*(self.sources.get(name, NONE) for name in registers(expr)))
+
+    def step(self, node: Node, item: Statement) -> Node | Leave:
+        """Execute one instruction, and say where control goes."""
+        onward = self.graph.next.get(node)
+        if isinstance(item, Branch | Exit):
+            taken = item.guard is None or self.value(item.guard) != 0
+            return self.decide(node, item.guard, taken=taken)
+        if item.guard is not None and self.value(item.guard) == 0:
+            for name in written(item):
+                self.sources[name] = self.sources.get(name, NONE) | self.flows(item.guard)
+        elif isinstance(item, Assume):
+            return self.decide(node, item.cond, taken=self.value(item.cond) == 0)
+        else:
+            self.perform(node, item)
+        assert onward is not None
+        return onward
+
+    def decide(self, node: Node, condition: Expr | None, *, taken: bool) -> Node | Leave:
+        """Branch, and remember what the branch decides."""
+        if condition is not None:
+            self.decisions.append((node, self.flows(condition)))
+        return self.graph.jump[node] if taken else self.graph.next[node]
+
+    def control(self, node: Node, guard: Expr | None) -> frozenset[int]:
+        """The reads that decide whether the instruction at `node` is executed."""
+        rest = self.program.conventions.branches_control_the_rest
+        deciding = (reads for at, reads in self.decisions if rest or node in self.graph.decided[at])
+        return self.flows(guard).union(*deciding)
+
+    def perform(self, node: Node, item: Statement) -> None:
+        """The events and register writes of one instruction."""
+        base = Step(kind="F", node=node, item=item, ctrl=self.control(node, item.guard))
+        match item:
+            case Assign(dst=dst, value=value):
+                self.write(dst, self.value(value), self.flows(value), item.guard)
+            case Load():
+                self.load(item, replace(base, kind="R", order=item.order, scope=item.scope))
+            case Store():
+                self.store(item, replace(base, kind="W", order=item.order, scope=item.scope))
+            case Atomic():
+                self.atomic(item, replace(base, scope=item.scope))
+            case Fence():
+                self.steps.append(replace(base, order=item.order, scope=item.scope))
+            case ProxyFence():
+                self.steps.append(base)
+            case Barrier():
+                self.barrier(item, replace(base, kind="B"))
+            case ClusterBarrier():
+                self.steps.append(replace(base, kind="B", barrier=Arrival()))
+            case WarpSync():
+                mask = self.value(item.mask) if item.mask is not None else None
+                self.steps.append(replace(base, kind="B", barrier=Arrival(mask=mask)))
+
+    def write(self, dst: str, value: int, reads: frozenset[int], guard: Expr | None) -> None:
+        """Set a register; behind a guard it still depends on its old value and on the guard."""
+        if guard is not None:
+            reads = reads | self.flows(guard) | self.sources.get(dst, NONE)
+        self.regs[dst] = wrap(value, self.thread.types.get(dst, U32).bits)
+        self.sources[dst] = reads
+
+    def spots(self, item: Load | Store | Atomic, elements: int) -> list[Spot]:
+        """The bytes of each lane of each element, or none with `trouble` where the access is undefined."""
+        start, lane = self.value(item.address), item.type.lane
+        whole = item.type.size * elements
+        found = [locate(self.program, start, whole, whole)]
+        if found[0] is None:
+            self.trouble = f"{told(self.thread, item)} accesses memory outside every object or misaligned"
+            return []
+        if not isinstance(item, Load) and self.program.physical(found[0].object).space is Space.CONST:
+            self.trouble = f"{told(self.thread, item)} writes to constant memory"
+            return []
+        first = found[0]
+        return [replace(first, offset=first.offset + at, size=lane.size) for at in range(0, whole, lane.size)]
+
+    def load(self, item: Load, base: Step) -> None:
+        spots = self.spots(item, len(item.dst))
+        base = replace(base, addr=self.flows(item.address), type=item.type.lane)
+        first = len(self.steps)
+        for spot in spots:
+            self.steps.append(replace(base, spot=spot, value=self.choose(self.values(spot))))
+        if spots:
+            self.collect(item, first)
+
+    def collect(self, item: Load | Atomic, first: int) -> None:
+        """Put the values read by the steps from `first` on into the destination registers."""
+        lanes, lane = item.type.lanes, item.type.lane
+        reads = [at for at in range(first, len(self.steps)) if self.steps[at].kind == "R"]
+        for index, dst in enumerate(item.dst):
+            if dst is None:
+                continue
+            own = reads[index * lanes : (index + 1) * lanes]
+            value = sum(self.steps[at].value << lane.bits * i for i, at in enumerate(own))
+            wide = signed(value, item.type.bits) if item.type.signed else value
+            self.write(dst, wide, frozenset(own), item.guard)
+
+    def store(self, item: Store, base: Step) -> None:
+        lanes, lane = item.type.lanes, item.type.lane
+        base = replace(base, addr=self.flows(item.address), type=lane)
+        for at, spot in enumerate(self.spots(item, len(item.values))):
+            source = item.values[at // lanes]
+            value = wrap(self.value(source) >> lane.bits * (at % lanes), lane.bits)
+            self.steps.append(replace(base, spot=spot, value=value, data=self.flows(source)))
+
+    def atomic(self, item: Atomic, base: Step) -> None:
+        lanes, lane, first = item.type.lanes, item.type.lane, len(self.steps)
+        acquires = item.order in (Order.ACQUIRE, Order.ACQ_REL)
+        releases = item.order in (Order.RELEASE, Order.ACQ_REL)
+        each = len(item.operands) // len(item.dst)
+        base = replace(base, addr=self.flows(item.address), type=lane)
+        for at, spot in enumerate(self.spots(item, len(item.dst))):
+            operands = item.operands[at // lanes * each : (at // lanes + 1) * each]
+            given = tuple(wrap(self.value(one) >> lane.bits * (at % lanes), lane.bits) for one in operands)
+            old = self.choose(self.values(spot))
+            order = Order.ACQUIRE if acquires else Order.RELAXED
+            self.steps.append(replace(base, kind="R", spot=spot, value=old, order=order))
+            new = atomic(item.op, old, given, lane)
+            if new is None and self.program.conventions.failed_cas_writes:
+                new = old
+            if new is not None:
+                order = Order.RELEASE if releases else Order.RELAXED
+                data = NONE.union(*(self.flows(one) for one in operands))
+                partner = len(self.steps) - 1
+                write = replace(base, kind="W", spot=spot, value=new, order=order, data=data, partner=partner)
+                self.steps.append(write)
+        if not self.trouble:
+            self.collect(item, first)
+
+    def barrier(self, item: Barrier, base: Step) -> None:
+        count = self.value(item.count) if item.count is not None else None
+        pred = item.pred is not None and self.value(item.pred) != 0
+        result = self.choose(results(self.program, self.thread, item)) if item.kind is Bar.RED else None
+        arrival = Arrival(self.value(item.id), count, pred, None, result)
+        self.steps.append(replace(base, barrier=arrival))
+        if result is not None and item.dst is not None:
+            self.write(item.dst, result, self.flows(item.pred), item.guard)
+
+
+def weight(thread: Thread) -> int:
+    """How many PTX threads a thread of the test stands for."""
+    return 32 if thread.place.lane is None else 1
+
+
+def results(program: Program, thread: Thread, item: Barrier) -> tuple[int, ...]:
+    """What a barrier reduction may return."""
+    if item.op != "popc":
+        return (0, 1)
+    sums = {0}
+    for other in program.threads:
+        if (other.place.kernel, other.place.device, other.place.cta) == (
+            thread.place.kernel, thread.place.device, thread.place.cta
+        ):  # fmt: skip
+            sums |= {total + weight(other) for total in sums}
+    return tuple(sorted(sums))
+
+
+def written(item: Statement) -> tuple[str, ...]:
+    """The registers that an instruction writes."""
+    match item:
+        case Load(dst=names) | Atomic(dst=names):
+            return tuple(name for name in names if name is not None)
+        case Assign(dst=name):
+            return (name,)
+        case Barrier(dst=str(name)):
+            return (name,)
+    return ()
+
+
+def told(thread: Thread, item: Statement) -> str:
+    """An instruction as a reason names it."""
+    return f"thread {thread.name}: `{item.text or type(item).__name__.lower()}`"
