@@ -1,0 +1,70 @@
+"""The shipped models against their documentation, and the tests that the documentation states."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ptxmm.cat import read_model, shipped_models
+from ptxmm.model import FEATURES, RELATIONS, SETS, Let, LetRec
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "models" / "README.md").read_text()
+GUIDE = (ROOT / "docs" / "models.md").read_text()
+
+
+def rows(text: str) -> dict[str, str]:
+    """The first cell of each table row, without its backquotes, to the second."""
+    return dict(re.findall(r"^\| `([^`]+)` \| (.+?) \|", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_every_axiom_has_a_name_and_stands_in_the_readme(name: str) -> None:
+    model = read_model(name)
+    documented = rows(README)
+    assert [axiom.name for axiom in model.axioms if "@" in axiom.name] == []
+    assert [axiom.name for axiom in model.axioms if axiom.name not in documented] == []
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_models() if name != "sc"])
+def test_every_derived_relation_of_a_ptx_model_stands_in_the_readme(name: str) -> None:
+    defined: set[str] = set()
+    for statement in read_model(name).statements:
+        match statement:
+            case Let(defining, _):
+                defined.add(defining)
+            case LetRec(bindings):
+                defined |= {defining for defining, _ in bindings}
+    helpers = {"complete", "same-location", "release-fence", "acquire-fence", "observing-read", "same-proxy", "wide"}
+    assert {item for item in defined - helpers if f"`{item}`" not in README} == set()
+
+
+def test_the_guide_lists_the_whole_vocabulary_in_its_own_words() -> None:
+    assert {name: text for name, text in rows(GUIDE).items() if name in SETS | RELATIONS} == SETS | RELATIONS
+
+
+def test_the_guide_lists_every_feature() -> None:
+    assert {name: text for name, text in rows(GUIDE).items() if name in FEATURES} == FEATURES
+
+
+def test_the_model_of_the_guide_can_be_read(tmp_path: Path) -> None:
+    (example,) = re.findall(r"^```cat\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "my.cat").write_text(example)
+    model, shipped = read_model(str(tmp_path / "my.cat")), read_model("ptx-9.4")
+    assert model.title == "PTX 9.4 without load buffering"
+    assert model.supports == shipped.supports
+    assert [axiom.name for axiom in model.axioms] == [*(a.name for a in shipped.axioms), "no-load-buffering"]
+
+
+def test_a_shipped_model_declares_what_it_supports() -> None:
+    expected = {
+        "ptx-6.0": {"mixed-size", "barriers", "warp-barriers"},
+        "ptx-7.5": {"alias", "texture", "surface", "constant", "mixed-size", "barriers", "warp-barriers"},
+        "ptx-9.4": FEATURES.keys() - {"texture", "surface", "constant"},
+        "sc": FEATURES.keys(),
+    }
+    assert {name: set(read_model(name).supports) for name in shipped_models()} == {
+        k: set(v) for k, v in expected.items()
+    }
