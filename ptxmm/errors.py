@@ -62,6 +62,10 @@ class Unsupported(PtxmmError):
     """The model, or this version of ptxmm, cannot express what the test asks: the sentence says what."""
 
 
+class Undecided(PtxmmError):
+    """ptxmm gives up on a question (too large, undefined, cut): the sentence says why. The answer is `unknown`."""
+
+
 class MissingTool(PtxmmError):
     """Something outside ptxmm is not installed: the sentence says what, and how to get it."""
 

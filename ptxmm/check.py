@@ -1,0 +1,293 @@
+"""The main flow: decide a test under a model.
+
+    test -> events -> formulas -> Z3 -> verdict -> the execution again, without Z3
+
+`check` answers the condition, races and what a test expects; `outcomes` enumerates all final states.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ptxmm import execution
+from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
+from ptxmm.errors import Undecided, Unsupported
+from ptxmm.events import event_graph
+from ptxmm.expect import judged, stated_words
+from ptxmm.formula import Lit
+from ptxmm.model import Model
+from ptxmm.program import Expr, Program, Quantifier, Unary
+from ptxmm.solve import Loaded, Session, Truth
+from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
+
+PRED_NOT = "!"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to decide: which properties, how far to unroll loops, seconds a question, whether to keep the executions."""
+
+    properties: frozenset[str] = frozenset({"outcome"})
+    bound: int = 4
+    timeout: float = 60.0
+    witness: bool = False
+    engine: str = "z3"
+
+
+@lru_cache(maxsize=1)
+def session() -> Session:
+    """The process's solver."""
+    return Session()
+
+
+def check(program: Program, model: Model, options: Options) -> Result:
+    """Decide what the options ask of a test under a model, and compare with what the test states.
+
+    Errors of the test or of ptxmm's reach become verdicts: `unsupported` where the model lacks something, `unknown`
+    where the question is too large, a loop was cut or time ran out.
+    """
+    start = time.perf_counter()
+    quantifier = program.condition.quantifier.value if program.condition else ""
+    result = Result(program.path, program.name, program.variant, model.name, quantifier, bound=options.bound)
+    try:
+        result = _decided(program, model, options, result)
+    except Unsupported as reason:
+        result = replace(result, verdict="unsupported", why=str(reason))
+    except Undecided as reason:
+        unknown = Answer("unknown", why=str(reason))
+        race = unknown if "race" in options.properties else result.race
+        result = replace(result, verdict="unknown", why=str(reason), race=race)
+    result = _unanswered(result, options)
+    from ptxmm.cat import DEFAULT_MODEL
+
+    result = judged(result, stated_words(program, model.name, DEFAULT_MODEL))
+    return replace(result, seconds=time.perf_counter() - start)
+
+
+def _unanswered(result: Result, options: Options) -> Result:
+    later = Answer("unknown", why="this version does not decide it")
+    hang = later if "hang" in options.properties else result.hang
+    undefined = later if "undefined" in options.properties else result.undefined
+    return replace(result, hang=hang, undefined=undefined)
+
+
+def _decided(program: Program, model: Model, options: Options, result: Result) -> Result:
+    encoding = encode(program, model, options.bound)
+    prefix = _with_prefixes(encoding, options)
+    asks_races = "race" in options.properties
+    pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
+    result = _outcome(encoding, options, result)
+    if pairs is None:
+        no_names = Answer("unknown", why=f"the model {model.name} does not say which relation is causality or moral strength")
+        return replace(result, race=no_names) if asks_races else result
+    if pairs or asks_races or prefix is not encoding:
+        result = _races(prefix, list(pairs), options, result)
+    return result
+
+
+def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
+    """The encoding whose executions may stop early, where that makes a difference."""
+    graph = encoding.graph
+    if graph.cut == -1 and all(literal == -1 for literal, _ in graph.bad):
+        always = not graph.passes or "race" not in options.properties
+        if always:
+            return encoding
+    return encode(encoding.program, encoding.model, options.bound, prefix=True)
+
+
+# --- the condition ---------------------------------------------------------------------------------------------------
+
+
+def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
+    """Whether the condition's states are reachable."""
+    condition = encoding.program.condition
+    if condition is None:
+        return result
+    every = condition.quantifier is Quantifier.FORALL
+    goal: Expr = Unary(PRED_NOT, condition.formula) if every else condition.formula
+    wanted = [goal] if encoding.program.filter is None else [encoding.program.filter, goal]
+    literals = [encoding.condition(formula) for formula in wanted]
+    reached, missed = ("fails", "holds") if every else ("allowed", "forbidden")
+    asked = Question(encoding, [*encoding.asserted, -encoding.bad, *literals[:-1]], literals[-1])
+    answer = asked.solve(options)
+    if answer.truth is Truth.UNKNOWN:
+        return replace(result, verdict="unknown", why=answer.why)
+    if answer.truth is Truth.UNSAT:
+        return replace(result, verdict=missed, by=answer.core)
+    one = execution.concrete(encoding, answer.assignment, goal)
+    witness = execution.shown(one, goal=condition.formula) if options.witness else None
+    return replace(result, verdict=reached, witness=witness)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a question came to."""
+
+    truth: Truth
+    why: str = ""
+    core: tuple[str, ...] = ()
+    assignment: dict[int, bool] | None = None
+
+
+class Question:
+    """The axioms, some assertions, and one literal that is asked for."""
+
+    def __init__(self, encoding: Encoding, asserted: list[Lit], goal: Lit) -> None:
+        self.encoding, self.asserted, self.goal = encoding, asserted, goal
+
+    def solve(self, options: Options) -> Found:
+        """Whether an execution has it."""
+        formulas = self.encoding.formulas
+        if self.goal == -1 or -1 in self.asserted or formulas.conj(self.asserted) == -1:
+            return Found(Truth.UNSAT)
+        broken = [name for name, literal in self.encoding.axioms if literal == -1]
+        if broken:
+            return Found(Truth.UNSAT, core=tuple(broken[:1]))
+        here = session()
+        prefix = here.prefix()
+        named = [(f"{prefix}a{i}", literal) for i, (_, literal) in enumerate(self.encoding.axioms) if literal != 1]
+        text = formulas.text(self.asserted, [*named, (f"{prefix}goal", self.goal)], f"{prefix}v")
+        with here.load(text, prefix) as loaded:
+            names = [name[len(prefix) :] for name, _ in named]
+            return self._answer(loaded, [*names, "goal"], options)
+
+    def _answer(self, loaded: Loaded, names: list[str], options: Options) -> Found:
+        answer = loaded.check(names, options.timeout)
+        if answer is Truth.SAT:
+            return Found(answer, assignment=loaded.assignment())
+        if answer is Truth.UNKNOWN:
+            return Found(answer, why=loaded.why())
+        axioms = [name for name, _ in self.encoding.axioms]
+        core = loaded.core()
+        return Found(answer, core=tuple(axioms[int(n[1:])] for n in names if n in core and n != "goal"))
+
+
+# --- races, cut loops, undefined accesses -----------------------------------------------------------------------------
+
+
+def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: Result) -> Result:
+    """Races by object, and whether something outside the finished executions makes a `no` or `forbidden` uncertain."""
+    formulas, here = encoding.formulas, session()
+    objects = [o.name for o in encoding.program.objects if any(p.on == o.name for p in pairs)]
+    questions: dict[str, Lit] = {
+        f"race{i}": formulas.disj([p.literal for p in pairs if p.on == name]) for i, name in enumerate(objects)
+    }
+    questions["mixed"] = formulas.disj([p.literal for p in pairs if p.mixed])
+    questions["cut"], questions["bad"] = encoding.graph.cut, encoding.bad
+    asked = {name: literal for name, literal in questions.items() if literal != -1}
+    answers = {name: Found(Truth.UNSAT) for name in questions}
+    if asked and not any(literal == -1 for _, literal in encoding.axioms) and -1 not in encoding.asserted:
+        prefix = here.prefix()
+        axioms = [literal for _, literal in encoding.axioms]
+        text = formulas.text(
+            [*encoding.asserted, *axioms], [(prefix + name, literal) for name, literal in asked.items()], f"{prefix}v"
+        )
+        with here.load(text, prefix) as loaded:
+            for name in asked:
+                truth = loaded.check([name], options.timeout)
+                answers[name] = Found(
+                    truth,
+                    why=loaded.why() if truth is Truth.UNKNOWN else "",
+                    assignment=loaded.assignment() if truth is Truth.SAT else None,
+                )
+    result = _uncertain(encoding, answers, result)
+    return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result
+
+
+def _uncertain(encoding: Encoding, answers: dict[str, Found], result: Result) -> Result:
+    """Turn verdicts into `unknown` where executions were not followed to their end."""
+    mixed, cut, bad = answers["mixed"].truth, answers["cut"].truth, answers["bad"].truth
+    complete = cut is Truth.UNSAT
+    why = ""
+    if mixed is not Truth.UNSAT:
+        why = "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)"
+        return replace(result, verdict=_void(result), why=why, witness=None, by=(), complete=complete)
+    if not complete:
+        why = f"a loop was cut after {result.bound} repetitions"
+    elif bad is not Truth.UNSAT:
+        why = "an execution reaches an undefined access: " + "; ".join(_reasons(encoding, answers["bad"]))
+    if why and result.verdict in ("forbidden", "holds"):
+        return replace(result, verdict="unknown", why=why, complete=complete, by=())
+    return replace(result, complete=complete, notes=(*result.notes, why) if why else result.notes)
+
+
+def _void(result: Result) -> str:
+    return result.verdict if result.verdict == "no condition" else "unknown"
+
+
+def _reasons(encoding: Encoding, found: Found) -> list[str]:
+    known = encoding.formulas.value(range(2, encoding.formulas.next + 1), found.assignment or {})
+    reasons = [why for l, why in encoding.graph.bad if (known[l] if l > 0 else not known[-l])]
+    return list(dict.fromkeys(reasons)) or [why for _, why in encoding.graph.bad]
+
+
+def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], answers: dict[str, Found],
+                 options: Options, result: Result) -> Result:  # fmt: skip
+    on, races, doubts = [], [], []
+    for i, name in enumerate(objects):
+        found = answers[f"race{i}"]
+        if found.truth is Truth.UNKNOWN:
+            doubts.append(found.why)
+        if found.assignment is None:
+            continue
+        on.append(name)
+        one = execution.concrete(encoding, found.assignment)
+        pair = next(p for p in pairs if p.on == name and one.true(p.literal))
+        if options.witness:
+            races.append(_race(encoding, pair, execution.shown(one)))
+    if on and not (doubts or not result.complete):
+        answer = Answer("yes", tuple(on), tuple(races))
+    elif on:
+        answer = Answer("yes", tuple(on), tuple(races), why="there may be races on more objects")
+    elif doubts or not result.complete or answers["bad"].truth is not Truth.UNSAT:
+        answer = Answer("unknown", why=doubts[0] if doubts else result.why or "; ".join(result.notes))
+    else:
+        answer = Answer("no")
+    return replace(result, race=answer)
+
+
+def _race(encoding: Encoding, pair: RacePair, witness: Execution) -> Race:
+    from ptxmm.races import reason
+
+    return Race(pair.on, pair.first, pair.second, pair.mixed, reason(encoding, pair), witness)
+
+
+# --- other views ------------------------------------------------------------------------------------------------------
+
+
+def outcomes(program: Program, model: Model, options: Options) -> Outcomes:
+    """All final states of a test under a model."""
+    from ptxmm.states import enumerate_states
+
+    return enumerate_states(program, model, options)
+
+
+def smt2(program: Program, model: Model, options: Options) -> str:
+    """The constraints of a test's condition as SMT-LIB text that any solver can check: sat means it is reachable."""
+    encoding = encode(program, model, options.bound)
+    condition = program.condition
+    formula = None
+    if condition is not None:
+        every = condition.quantifier is Quantifier.FORALL
+        formula = Unary(PRED_NOT, condition.formula) if every else condition.formula
+    goals = [encoding.condition(f) for f in (program.filter, formula) if f is not None]
+    named = [(f"axiom-{name}", literal) for name, literal in encoding.axioms]
+    text = encoding.formulas.text([*encoding.asserted, -encoding.bad, *goals], [(f"|{n}|", l) for n, l in named])
+    header = f"; {program.full_name} under {model.name}: sat when the condition's states are reachable\n(set-logic QF_UF)\n"
+    return header + text + "\n" + "".join(f"(assert |{name}|)\n" for name, _ in named) + "(check-sat)\n"
+
+
+def happenings(program: Program, options: Options) -> tuple[Happening, ...]:
+    """The events of a test with loops unrolled; a value is shown where it is the same in every execution."""
+    graph = event_graph(program, options.bound)
+    steps: dict[int, int] = {}
+    found = []
+    for event in graph.events:
+        if event.guard == -1:
+            continue
+        steps[event.thread] = steps.get(event.thread, 0) + 1
+        value = next(iter(event.table)) if len(event.table) == 1 else None
+        found.append(execution.happening(program, event, steps[event.thread], value))
+    return tuple(found)

@@ -1,0 +1,174 @@
+"""Hash-consed boolean formulas with constant folding, and their SMT-LIB text.
+
+A literal is an integer: `TRUE` and `FALSE`, a variable, or a conjunction; its negative is its negation. Disjunctions
+are negated conjunctions. Literals grow with their depth, so a pass in increasing order is bottom up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+TRUE, FALSE = 1, -1
+Lit = int
+
+
+class Formulas:
+    """A store of formulas: variables, conjunctions, and clauses that are asserted as they stand.
+
+    >>> f = Formulas()
+    >>> a, b = f.var(), f.var()
+    >>> f.conj([a, TRUE]) == a, f.conj([a, -a]), f.disj([a, -f.conj([a, b])])
+    (True, -1, 1)
+    """
+
+    __slots__ = ("_known", "clauses", "kids", "next", "variables")
+
+    def __init__(self) -> None:
+        self.next = 2
+        self.kids: dict[int, tuple[int, ...]] = {}
+        self.variables: list[int] = []
+        self.clauses: list[tuple[int, ...]] = []
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def var(self) -> Lit:
+        """A new variable."""
+        self.next += 1
+        self.variables.append(self.next)
+        return self.next
+
+    def conj(self, literals: Iterable[Lit]) -> Lit:
+        """The conjunction, folded."""
+        parts: set[int] = set()
+        for literal in literals:
+            if literal == 1:
+                continue
+            if literal == -1 or -literal in parts:
+                return -1
+            parts.add(literal)
+        if len(parts) > 1:
+            folded = self._fold(parts)
+            if folded:
+                return folded
+        if len(parts) < 2:
+            return parts.pop() if parts else 1
+        key = tuple(sorted(parts))
+        known = self._known.get(key)
+        if known is None:
+            self.next += 1
+            known = self._known[key] = self.next
+            self.kids[known] = key
+        return known
+
+    def _fold(self, parts: set[int]) -> Lit:
+        """Drop what the other parts imply; FALSE where they contradict one, 0 otherwise."""
+        kids = self.kids
+        for part in tuple(parts):
+            if part > 0:
+                for kid in kids.get(part, ()):
+                    if -kid in parts:
+                        return -1
+            else:
+                inner = kids.get(-part)
+                if inner is None:
+                    continue
+                missing = 0
+                for kid in inner:
+                    if -kid in parts:
+                        parts.discard(part)
+                        missing = 2
+                        break
+                    if kid not in parts:
+                        missing += 1
+                if missing == 0:
+                    return -1
+        return 0
+
+    def both(self, left: Lit, right: Lit) -> Lit:
+        """The conjunction of two."""
+        if left == 1 or left == right:
+            return right
+        if right == 1:
+            return left
+        if left == -1 or right == -1 or left == -right:
+            return -1
+        return self.conj((left, right))
+
+    def disj(self, literals: Iterable[Lit]) -> Lit:
+        """The disjunction, folded."""
+        return -self.conj([-literal for literal in literals])
+
+    def require(self, *clause: Lit) -> None:
+        """Assert that one of the literals holds."""
+        kept = {literal for literal in clause if literal != -1}
+        if 1 in kept or any(-literal in kept for literal in kept):
+            return
+        self.clauses.append(tuple(kept))
+
+    def at_most_one(self, literals: Sequence[Lit]) -> None:
+        """Assert that no two of the literals hold."""
+        for i, left in enumerate(literals):
+            for right in literals[:i]:
+                self.require(-left, -right)
+
+    def value(self, roots: Iterable[Lit], assignment: Mapping[int, bool]) -> dict[int, bool]:
+        """The truth of every node below `roots` when variables are as assigned (False where they are not)."""
+        known = {1: True}
+        for node in self.below(roots):
+            kids = self.kids.get(node)
+            if kids is None:
+                known[node] = assignment.get(node, False)
+            else:
+                known[node] = all(known[k] if k > 0 else not known[-k] for k in kids)
+        return known
+
+    def below(self, roots: Iterable[Lit]) -> list[int]:
+        """Every variable and conjunction that the roots need, bottom up."""
+        seen: set[int] = {1}
+        stack = [abs(root) for root in roots]
+        kids = self.kids
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack.extend(abs(kid) for kid in kids.get(node, ()))
+        seen.discard(1)
+        return sorted(seen)
+
+    def text(self, asserted: Sequence[Lit], named: Sequence[tuple[str, Lit]], prefix: str = "p") -> str:
+        """SMT-LIB text: `asserted` and all clauses hold, and each name in `named` implies its literal."""
+        roots = [*asserted, *(literal for _, literal in named)]
+        roots.extend(literal for clause in self.clauses for literal in clause)
+        order = self.below(roots)
+        uses = self._uses(order, roots)
+        lines: list[str] = []
+        shown: dict[int, str] = {1: "true", -1: "false"}
+        for node in order:
+            kids = self.kids.get(node)
+            name = f"{prefix}{node}"
+            if kids is None:
+                lines.append(f"(declare-const {name} Bool)")
+                positive, negative = name, f"(not {name})"
+            elif uses[node] > 1:
+                lines.append(f"(define-fun {name} () Bool (and {' '.join([shown[k] for k in kids])}))")
+                positive, negative = name, f"(not {name})"
+            else:
+                positive = f"(and {' '.join([shown[k] for k in kids])})"
+                negative = f"(or {' '.join([shown[-k] for k in kids])})"
+            shown[node], shown[-node] = positive, negative
+        for clause in self.clauses:
+            parts = [shown[literal] for literal in clause]
+            lines.append(f"(assert {parts[0]})" if len(parts) == 1 else f"(assert (or {' '.join(parts)}))")
+        lines.extend(f"(assert {shown[literal]})" for literal in asserted if literal != 1)
+        for name, literal in named:
+            lines.append(f"(declare-const {name} Bool)\n(assert (or (not {name}) {shown[literal]}))")
+        return "\n".join(lines)
+
+    def _uses(self, order: Sequence[int], roots: Sequence[Lit]) -> dict[int, int]:
+        uses = dict.fromkeys(order, 0)
+        uses[1] = 0
+        for root in roots:
+            uses[abs(root)] += 1
+        for node in order:
+            for kid in self.kids.get(node, ()):
+                uses[abs(kid)] += 1
+        return uses

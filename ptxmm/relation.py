@@ -1,0 +1,503 @@
+"""The relation algebra and its meanings: what a model's expressions denote, in a carrier.
+
+`Plan` compiles a model once to shared operations. `Symbolic` evaluates them to sparse maps from pairs to formulas, with
+the certain pairs as bit masks; with no uncertain pair it is the concrete carrier that re-checks executions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from ptxmm.formula import Formulas, Lit
+
+Row = dict[int, Lit]
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The positions of the ones in a mask, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class Rel:
+    """A relation on events: `must[i]` masks the certain successors of `i`, `may[i]` maps uncertain ones to literals."""
+
+    __slots__ = ("may", "must", "transitive")
+
+    def __init__(self, must: list[int], may: dict[int, Row], transitive: bool = False) -> None:
+        self.must, self.may, self.transitive = must, may, transitive
+
+    def lit(self, i: int, j: int) -> Lit:
+        """The literal of a pair: TRUE, FALSE or a formula."""
+        if self.must[i] >> j & 1:
+            return 1
+        row = self.may.get(i)
+        return row.get(j, -1) if row else -1
+
+    def pairs(self) -> Iterator[tuple[int, int, Lit]]:
+        """Every possible pair with its literal."""
+        for i, mask in enumerate(self.must):
+            for j in bits(mask):
+                yield i, j, 1
+        for i, row in self.may.items():
+            for j, literal in row.items():
+                yield i, j, literal
+
+    def row_masks(self) -> list[int]:
+        """For each event, the mask of its possible successors."""
+        masks = list(self.must)
+        for i, row in self.may.items():
+            for j in row:
+                masks[i] |= 1 << j
+        return masks
+
+    @property
+    def empty(self) -> bool:
+        return not self.may and not any(self.must)
+
+
+class Set:
+    """A set of events: `must` masks the certain members, `may` maps uncertain ones to literals."""
+
+    __slots__ = ("may", "must")
+
+    def __init__(self, must: int, may: Row) -> None:
+        self.must, self.may = must, may
+
+    def lit(self, i: int) -> Lit:
+        return 1 if self.must >> i & 1 else self.may.get(i, -1)
+
+    @property
+    def mask(self) -> int:
+        mask = self.must
+        for i in self.may:
+            mask |= 1 << i
+        return mask
+
+
+class Symbolic:
+    """The symbolic carrier over `size` events: every operation is exact, nothing is approximated."""
+
+    def __init__(self, size: int, formulas: Formulas) -> None:
+        self.size, self.formulas = size, formulas
+        self.all = (1 << size) - 1
+
+    def nothing(self) -> Rel:
+        return Rel([0] * self.size, {}, transitive=True)
+
+    def _clean(self, must: list[int], may: dict[int, Row], transitive: bool = False) -> Rel:
+        """Move certain pairs to the masks and drop impossible ones."""
+        kept: dict[int, Row] = {}
+        for i, row in may.items():
+            mask, good = must[i], {}
+            for j, literal in row.items():
+                if mask >> j & 1 or literal == -1:
+                    continue
+                if literal == 1:
+                    mask |= 1 << j
+                else:
+                    good[j] = literal
+            must[i] = mask
+            if good:
+                kept[i] = good
+        return Rel(must, kept, transitive)
+
+    # --- sets ---------------------------------------------------------------------------------------------------------
+
+    def set_union(self, a: Set, b: Set) -> Set:
+        must = a.must | b.must
+        may = {i: l for i, l in a.may.items() if not must >> i & 1}
+        for i, literal in b.may.items():
+            if not must >> i & 1:
+                may[i] = self.formulas.disj((may[i], literal)) if i in may else literal
+        return Set(must, may)
+
+    def set_inter(self, a: Set, b: Set) -> Set:
+        may = {}
+        for i, literal in a.may.items():
+            other = b.lit(i)
+            if other != -1:
+                may[i] = self.formulas.both(literal, other)
+        for i, literal in b.may.items():
+            if a.must >> i & 1:
+                may[i] = literal
+        return Set(a.must & b.must, {i: l for i, l in may.items() if l != -1})
+
+    def set_diff(self, a: Set, b: Set) -> Set:
+        must, may = a.must & ~b.must, {i: l for i, l in a.may.items() if not b.must >> i & 1}
+        for i, literal in b.may.items():
+            if must >> i & 1:
+                must &= ~(1 << i)
+                may[i] = -literal
+            elif i in may:
+                may[i] = self.formulas.both(may[i], -literal)
+        return Set(must, {i: l for i, l in may.items() if l != -1})
+
+    # --- pointwise ----------------------------------------------------------------------------------------------------
+
+    def union(self, a: Rel, b: Rel) -> Rel:
+        if not b.may and not any(b.must):
+            return a
+        if not a.may and not any(a.must):
+            return b
+        must = [x | y for x, y in zip(a.must, b.must, strict=True)]
+        may = {i: dict(row) for i, row in a.may.items()}
+        disj = self.formulas.disj
+        for i, row in b.may.items():
+            mine = may.get(i)
+            if mine is None:
+                may[i] = dict(row)
+                continue
+            for j, literal in row.items():
+                mine[j] = disj((mine[j], literal)) if j in mine else literal
+        return self._clean(must, may)
+
+    def inter(self, a: Rel, b: Rel) -> Rel:
+        must = [x & y for x, y in zip(a.must, b.must, strict=True)]
+        may: dict[int, Row] = {}
+        both = self.formulas.both
+        for i, row in a.may.items():
+            certain, other = b.must[i], b.may.get(i, {})
+            may[i] = {
+                j: literal if certain >> j & 1 else both(literal, other[j])
+                for j, literal in row.items()
+                if certain >> j & 1 or j in other
+            }
+        for i, row in b.may.items():
+            certain = a.must[i]
+            if certain:
+                mine = may.setdefault(i, {})
+                for j, literal in row.items():
+                    if certain >> j & 1:
+                        mine[j] = literal
+        return self._clean(must, may)
+
+    def diff(self, a: Rel, b: Rel) -> Rel:
+        must = [x & ~y for x, y in zip(a.must, b.must, strict=True)]
+        may = {
+            i: {j: literal for j, literal in row.items() if not b.must[i] >> j & 1} for i, row in a.may.items()
+        }
+        both = self.formulas.both
+        for i, row in b.may.items():
+            mine = may.setdefault(i, {})
+            for j, literal in row.items():
+                if must[i] >> j & 1:
+                    must[i] &= ~(1 << j)
+                    mine[j] = -literal
+                elif j in mine:
+                    mine[j] = both(mine[j], -literal)
+        return self._clean(must, may)
+
+    def complement(self, a: Rel) -> Rel:
+        return self.diff(Rel([self.all] * self.size, {}), a)
+
+    def product(self, a: Set, b: Set) -> Rel:
+        must = [b.must if a.must >> i & 1 else 0 for i in range(self.size)]
+        may: dict[int, Row] = {}
+        both = self.formulas.both
+        if b.may:
+            for i in bits(a.must):
+                may[i] = dict(b.may)
+        for i, literal in a.may.items():
+            may[i] = dict.fromkeys(bits(b.must), literal) | {j: both(literal, l) for j, l in b.may.items()}
+        return self._clean(must, may)
+
+    def identity(self, a: Set) -> Rel:
+        must = [1 << i if a.must >> i & 1 else 0 for i in range(self.size)]
+        return Rel(must, {i: {i: literal} for i, literal in a.may.items()}, transitive=True)
+
+    def inverse(self, a: Rel) -> Rel:
+        must = [0] * self.size
+        for i, mask in enumerate(a.must):
+            bit = 1 << i
+            for j in bits(mask):
+                must[j] |= bit
+        may: dict[int, Row] = {}
+        for i, row in a.may.items():
+            for j, literal in row.items():
+                may.setdefault(j, {})[i] = literal
+        return Rel(must, may, a.transitive)
+
+    def from_set(self, source: Set, a: Rel) -> Rel:
+        """`[source] ; a`."""
+        must = [mask if source.must >> i & 1 else 0 for i, mask in enumerate(a.must)]
+        may = {i: row for i, row in a.may.items() if source.must >> i & 1}
+        both = self.formulas.both
+        for i, guard in source.may.items():
+            row = dict.fromkeys(bits(a.must[i]), guard)
+            row.update({j: both(guard, literal) for j, literal in a.may.get(i, {}).items()})
+            if row:
+                may[i] = row
+        return self._clean(must, dict(may))
+
+    def to_set(self, a: Rel, target: Set) -> Rel:
+        """`a ; [target]`."""
+        must = [mask & target.must for mask in a.must]
+        may: dict[int, Row] = {}
+        both = self.formulas.both
+        for i, row in a.may.items():
+            may[i] = {}
+            for j, literal in row.items():
+                guard = target.lit(j)
+                if guard != -1:
+                    may[i][j] = both(literal, guard)
+        if target.may:
+            uncertain = target.mask & ~target.must
+            for i, mask in enumerate(a.must):
+                for j in bits(mask & uncertain):
+                    may.setdefault(i, {})[j] = target.may[j]
+        return self._clean(must, may)
+
+    def domain(self, a: Rel) -> Set:
+        must = 0
+        for i, mask in enumerate(a.must):
+            if mask:
+                must |= 1 << i
+        disj = self.formulas.disj
+        return Set(must, {i: disj(row.values()) for i, row in a.may.items() if not must >> i & 1})
+
+    def range(self, a: Rel) -> Set:
+        return self.domain(self.inverse(a))
+
+    # --- composition --------------------------------------------------------------------------------------------------
+
+    def seq(self, a: Rel, b: Rel, within: list[int] | None = None) -> Rel:
+        """`a ; b`, only the pairs that `within` masks where it is given."""
+        filled = 0
+        for j, mask in enumerate(b.must):
+            if mask:
+                filled |= 1 << j
+        partial = 0
+        for j in b.may:
+            partial |= 1 << j
+        must = [0] * self.size
+        for i, mask in enumerate(a.must):
+            if mask & filled:
+                row = 0
+                for j in bits(mask & filled):
+                    row |= b.must[j]
+                must[i] = row if within is None else row & within[i]
+        terms: dict[int, dict[int, list[Lit]]] = {}
+        if partial:
+            for i, mask in enumerate(a.must):
+                for j in bits(mask & partial):
+                    self._collect(terms.setdefault(i, {}), b.may[j], 1)
+        useful = filled | partial
+        for i, row in a.may.items():
+            for j, literal in row.items():
+                if useful >> j & 1:
+                    mine = terms.setdefault(i, {})
+                    for k in bits(b.must[j] & ~must[i]):
+                        mine.setdefault(k, []).append(literal)
+                    if partial >> j & 1:
+                        self._collect(mine, b.may[j], literal)
+        disj = self.formulas.disj
+        may = {}
+        for i, mine in terms.items():
+            skip = must[i] if within is None else must[i] | ~within[i]
+            may[i] = {k: found[0] if len(found) == 1 else disj(found) for k, found in mine.items() if not skip >> k & 1}
+        return self._clean(must, may)
+
+    def _collect(self, into: dict[int, list[Lit]], row: Row, literal: Lit) -> None:
+        both = self.formulas.both
+        for k, other in row.items():
+            together = other if literal == 1 else both(literal, other)
+            if together != -1:
+                into.setdefault(k, []).append(together)
+
+    def plus(self, a: Rel) -> Rel:
+        """The transitive closure, by eliminating one event after another, cheapest first."""
+        if a.transitive:
+            return a
+        if not a.may:
+            return Rel(self._plus_masks(a.must), {}, transitive=True)
+        return self._eliminate(a, keep=True)
+
+    def _plus_masks(self, rows: list[int]) -> list[int]:
+        rows = list(rows)
+        reached = 0
+        for mask in rows:
+            reached |= mask
+        for k in bits(reached):
+            through = rows[k]
+            if through:
+                bit = 1 << k
+                rows = [row | through if row & bit else row for row in rows]
+        return rows
+
+    def _eliminate(self, a: Rel, *, keep: bool) -> Rel:
+        """Close `a` over each event in turn; with `keep` false, edges of eliminated events are not kept."""
+        out: dict[int, dict[int, Lit | list[Lit]]] = {}
+        into: dict[int, set[int]] = {}
+        for i, j, literal in a.pairs():
+            out.setdefault(i, {})[j] = literal
+            into.setdefault(j, set()).add(i)
+        left = [k for k in into if k in out]
+        heap = [(len(into[k]) * len(out[k]), k) for k in left]
+        heapify(heap)
+        open_nodes = set(left)
+        loops: dict[int, Lit] = {}
+        while heap:
+            cost, k = heappop(heap)
+            if k not in open_nodes:
+                continue
+            now = len(into[k]) * len(out[k])
+            if now > cost:
+                heappush(heap, (now, k))
+                continue
+            open_nodes.discard(k)
+            self._bridge(k, out, into)
+            if not keep:
+                loops[k] = self._settled(out[k], k) if k in out[k] else -1
+                for i in into[k]:
+                    out[i].pop(k, None)
+                for j in out.pop(k):
+                    into[j].discard(k)
+        if not keep:
+            return self._clean([0] * self.size, {k: {k: literal} for k, literal in loops.items()})
+        may = {i: {j: self._settled(row, j) for j in row} for i, row in out.items()}
+        return self._clean([0] * self.size, may, transitive=True)
+
+    def _settled(self, row: dict[int, Lit | list[Lit]], j: int) -> Lit:
+        """The literal of a pair whose terms were only gathered so far."""
+        found = row[j]
+        if isinstance(found, list):
+            found = row[j] = found[0] if len(found) == 1 else self.formulas.disj(found)
+        return found
+
+    def _bridge(self, k: int, out: dict[int, dict[int, Lit | list[Lit]]], into: dict[int, set[int]]) -> None:
+        both = self.formulas.both
+        after = [(j, self._settled(out[k], j)) for j in list(out[k]) if j != k]
+        for i in list(into[k]):
+            if i == k:
+                continue
+            row = out[i]
+            first = self._settled(row, k)
+            for j, second in after:
+                old = row.get(j)
+                if old == 1:
+                    continue
+                through = both(first, second)
+                if through == 1:
+                    row[j] = 1
+                elif through == -1:
+                    continue
+                elif isinstance(old, list):
+                    old.append(through)
+                else:
+                    row[j] = [through] if old is None else [old, through]
+                into.setdefault(j, set()).add(i)
+
+    def plus_seq_optional(self, a: Rel, b: Rel) -> Rel:
+        """`(a ; b?)+` as `(a ; (b & range(a) * domain(a))?)+ ; b?`, which is the same and far smaller."""
+        starts, ends = 0, 0
+        for i, mask in enumerate(a.row_masks()):
+            if mask:
+                starts |= 1 << i
+                ends |= mask
+        inner = Rel(
+            [mask & starts if ends >> i & 1 else 0 for i, mask in enumerate(b.must)],
+            {
+                i: kept
+                for i, row in b.may.items()
+                if ends >> i & 1 and (kept := {j: literal for j, literal in row.items() if starts >> j & 1})
+            },
+        )
+        step = a if inner.empty else self.union(a, self.seq(a, inner))
+        closed = self.plus(step)
+        return self.union(closed, self.seq(closed, b))
+
+    def star(self, a: Rel) -> Rel:
+        return self.optional(self.plus(a))
+
+    def optional(self, a: Rel) -> Rel:
+        must = [mask | 1 << i for i, mask in enumerate(a.must)]
+        return self._clean(must, {i: dict(row) for i, row in a.may.items()})
+
+    # --- axioms -------------------------------------------------------------------------------------------------------
+
+    def is_empty(self, a: Rel | Set) -> Lit:
+        """The literal that says the relation or set is empty."""
+        if isinstance(a, Set):
+            return -1 if a.must else self.formulas.conj([-l for l in a.may.values()])
+        if any(a.must):
+            return -1
+        return self.formulas.conj([-literal for row in a.may.values() for literal in row.values()])
+
+    def is_irreflexive(self, a: Rel) -> Lit:
+        if any(mask >> i & 1 for i, mask in enumerate(a.must)):
+            return -1
+        return self.formulas.conj([-row[i] for i, row in a.may.items() if i in row])
+
+    def is_irreflexive_seq(self, a: Rel, b: Rel) -> Lit:
+        """`irreflexive (a ; b)` without building the composition."""
+        back = self.inverse(b)
+        meet = self.inter(a, back)
+        return self.is_empty(meet)
+
+    def is_acyclic(self, a: Rel) -> Lit:
+        if a.transitive:
+            return self.is_irreflexive(a)
+        if not a.may:
+            return -1 if any(row >> i & 1 for i, row in enumerate(self._plus_masks(a.must))) else 1
+        masks = a.row_masks()
+        cyclic = [[i for i in part] for part in components(masks) if len(part) > 1 or masks[part[0]] >> part[0] & 1]
+        if not cyclic:
+            return 1
+        found = []
+        for part in cyclic:
+            inside = 0
+            for i in part:
+                inside |= 1 << i
+            must, may = [0] * self.size, {}
+            for i in part:
+                must[i] = a.must[i] & inside
+                row = {j: literal for j, literal in a.may.get(i, {}).items() if inside >> j & 1}
+                if row:
+                    may[i] = row
+            found.append(self.is_irreflexive(self._eliminate(Rel(must, may), keep=False)))
+        return self.formulas.conj(found)
+
+
+def components(masks: list[int]) -> list[list[int]]:
+    """The strongly connected components of a graph given as successor masks (Tarjan, without recursion)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    on_stack: set[int] = set()
+    stack: list[int] = []
+    found: list[list[int]] = []
+    for root in range(len(masks)):
+        if root in index or not masks[root]:
+            continue
+        work = [(root, bits(masks[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, successors = work[-1]
+            for j in successors:
+                if j not in index:
+                    index[j] = low[j] = len(index)
+                    stack.append(j)
+                    on_stack.add(j)
+                    work.append((j, bits(masks[j])))
+                    break
+                if j in on_stack:
+                    low[node] = min(low[node], index[j])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = []
+                    while True:
+                        top = stack.pop()
+                        on_stack.discard(top)
+                        part.append(top)
+                        if top == node:
+                            break
+                    found.append(part)
+    return found

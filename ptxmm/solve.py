@@ -1,0 +1,82 @@
+"""Z3 behind one narrow door: SMT-LIB text in, an assignment, a core, or a reason for giving up out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+import z3
+
+VERSION: str = z3.get_version_string()
+
+
+class Truth(Enum):
+    """What a check answers."""
+
+    SAT = "sat"
+    UNSAT = "unsat"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Constraints that are loaded; `prefix` starts the names of their variables."""
+
+    solver: z3.Solver
+    prefix: str
+
+    def check(self, names: Sequence[str], timeout: float) -> Truth:
+        """Whether the constraints and the named literals hold together; `timeout` in seconds."""
+        self.solver.set("timeout", max(1, int(timeout * 1000)))
+        answer = self.solver.check(*[z3.Bool(self.prefix + name) for name in names])
+        return Truth(str(answer))
+
+    def assignment(self) -> dict[int, bool]:
+        """The numbered variables of the assignment that the last check found."""
+        model = self.solver.model()
+        start = len(self.prefix) + 1
+        numbered = f"{self.prefix}v"
+        return {
+            int(name[start:]): z3.is_true(model[decl])
+            for decl in model.decls()
+            if (name := decl.name()).startswith(numbered)
+        }
+
+    def core(self) -> frozenset[str]:
+        """The named literals that the last check could not have together."""
+        return frozenset(str(name)[len(self.prefix) :] for name in self.solver.unsat_core())
+
+    def why(self) -> str:
+        """Why the last check gave up."""
+        reason = self.solver.reason_unknown()
+        return "time-out" if reason in ("timeout", "canceled") else reason
+
+    def block(self, text: str) -> None:
+        """Add more constraints."""
+        self.solver.from_string(text)
+
+
+class Session:
+    """One solver for many tests: each is loaded, asked, and forgotten."""
+
+    def __init__(self) -> None:
+        self.solver = z3.SimpleSolver()
+        self.solver.set("random_seed", 0)
+        self.loads = 0
+
+    @contextmanager
+    def load(self, text_with_prefix: str, prefix: str) -> Iterator[Loaded]:
+        """The constraints, for as long as the block runs."""
+        self.solver.push()
+        try:
+            self.solver.from_string(text_with_prefix)
+            yield Loaded(self.solver, prefix)
+        finally:
+            self.solver.pop()
+
+    def prefix(self) -> str:
+        """A new prefix for names."""
+        self.loads += 1
+        return f"t{self.loads}_"

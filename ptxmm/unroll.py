@@ -1,0 +1,161 @@
+"""A thread's code as an acyclic graph of instruction instances: loops unrolled to a bound, in topological order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.errors import Undecided
+from ptxmm.program import Assume, Branch, Exit, Statement
+from ptxmm.relation import bits
+
+LIMIT = 20_000
+
+NEXT, TAKEN = "next", "taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One instance of an instruction: `pc` is -1 for the end of the thread and -2 for a loop that was cut.
+
+    `before` lists (node, edge kind); `decided_by` masks the nodes whose branching decides whether this one is reached;
+    `like` is a node that is reached exactly when this one is.
+    """
+
+    pc: int
+    statement: Statement | None
+    before: tuple[tuple[int, str], ...]
+    decided_by: int = 0
+    like: int = -1
+
+
+END, CUT = -1, -2
+
+
+def unrolled(body: tuple[Statement, ...], bound: int, *, to_the_end: bool = False) -> tuple[Node, ...]:
+    """The instances of a thread's instructions, each after all that can come before it; every back edge at most `bound` times.
+
+    With `to_the_end`, a branch decides everything that can come after it (the convention of assembly tools); otherwise
+    it decides an instance that it can reach and that does not come after it on every path. Undecided is raised
+    where the unrolled code has more than LIMIT instances.
+    """
+    labels = {s.name: pc for pc, s in enumerate(body) if hasattr(s, "name")}
+    if not any(isinstance(s, (Branch, Exit, Assume)) for s in body):
+        straight = [Node(pc, s, ((pc - 1, NEXT),) if pc else ()) for pc, s in enumerate(body)]
+        last = len(body)
+        return (*straight, Node(END, None, ((last - 1, NEXT),) if last else ()))
+    edges = _explore(body, labels, bound)
+    order = _topological(edges)
+    return _nodes(body, edges, order, to_the_end)
+
+
+State = tuple[int, tuple[int, ...]]
+
+
+def _explore(body: tuple[Statement, ...], labels: dict[str, int], bound: int) -> dict[State, list[tuple[State, str]]]:
+    """The successors of every reachable (pc, loop counters) state."""
+    ends: dict[int, int] = {}
+    for pc, statement in enumerate(body):
+        if isinstance(statement, Branch) and labels[statement.target] <= pc:
+            head = labels[statement.target]
+            ends[head] = max(ends.get(head, pc), pc)
+    heads = sorted(ends)
+
+    def at(pc: int, counts: list[int]) -> State:
+        if pc >= len(body):
+            return (END, ())
+        return (pc, tuple(n if h <= pc <= ends[h] else 0 for h, n in zip(heads, counts, strict=True)))
+
+    start = at(0, [0] * len(heads))
+    edges: dict[State, list[tuple[State, str]]] = {}
+    stack = [start]
+    while stack:
+        state = stack.pop()
+        if state in edges:
+            continue
+        pc, counts = state
+        out: list[tuple[State, str]] = []
+        edges[state] = out
+        if len(edges) > LIMIT:
+            raise Undecided(f"the unrolled thread has more than {LIMIT} instructions; lower --bound")
+        if pc < 0:
+            continue
+        statement = body[pc]
+        if isinstance(statement, Branch):
+            target = labels[statement.target]
+            after = list(counts)
+            if target <= pc:
+                place = heads.index(target)
+                after[place] += 1
+                after[place + 1 :] = [0] * (len(heads) - place - 1)
+                cut = after[place] > bound
+                out.append(((CUT, ()) if cut else at(target, after), TAKEN))
+            else:
+                out.append((at(target, after), TAKEN))
+        elif isinstance(statement, Exit):
+            out.append(((END, ()), TAKEN))
+        if not (isinstance(statement, (Branch, Exit)) and statement.guard is None):
+            out.append((at(pc + 1, list(counts)), NEXT))
+        stack.extend(state for state, _ in out)
+    return edges
+
+
+def _topological(edges: dict[State, list[tuple[State, str]]]) -> list[State]:
+    start = next(iter(edges))
+    seen: set[State] = {start}
+    done: list[State] = []
+    work = [(start, iter(edges[start]))]
+    while work:
+        state, successors = work[-1]
+        for after, _ in successors:
+            if after not in seen:
+                seen.add(after)
+                work.append((after, iter(edges[after])))
+                break
+        else:
+            work.pop()
+            done.append(state)
+    return done[::-1]
+
+
+def _nodes(
+    body: tuple[Statement, ...], edges: dict[State, list[tuple[State, str]]], order: list[State], to_the_end: bool
+) -> tuple[Node, ...]:
+    number = {state: i for i, state in enumerate(order)}
+    size = len(order)
+    before: list[list[tuple[int, str]]] = [[] for _ in order]
+    after: list[list[int]] = [[] for _ in order]
+    for state, out in edges.items():
+        for target, kind in out:
+            before[number[target]].append((number[state], kind))
+            after[number[state]].append(number[target])
+    failing = size
+    always, reach = [0] * (size + 1), [0] * (size + 1)
+    always[failing] = reach[failing] = 1 << failing
+    for i in reversed(range(size)):
+        targets = list(after[i])
+        if order[i][0] >= 0 and isinstance(body[order[i][0]], Assume):
+            targets.append(failing)
+        common = -1
+        for j in targets:
+            common &= always[j]
+            reach[i] |= reach[j]
+        always[i] = (common if targets else 0) | 1 << i
+        reach[i] |= 1 << i
+    dominators = [0] * size
+    nodes = []
+    for i, (pc, _) in enumerate(order):
+        common = -1
+        for j, _kind in before[i]:
+            common &= dominators[j]
+        dominators[i] = (common if before[i] else 0) | 1 << i
+        like = -1
+        if len(before[i]) > 1:
+            like = max((d for d in bits(dominators[i]) if d != i and always[d] >> i & 1), default=-1)
+        decided = 0
+        for j in range(i):
+            branches = len(after[j]) > 1 or (order[j][0] >= 0 and isinstance(body[order[j][0]], Assume))
+            if branches and reach[j] >> i & 1 and (to_the_end or not always[j] >> i & 1):
+                decided |= 1 << j
+        statement = body[pc] if pc >= 0 else None
+        nodes.append(Node(pc, statement, tuple(before[i]), decided, like))
+    return tuple(nodes)
