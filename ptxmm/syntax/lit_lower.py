@@ -1,0 +1,153 @@
+"""Structured statements become labels and branches; `repeat` is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ptxmm.errors import InputError, near
+from ptxmm.syntax.lit_text import Source
+from ptxmm.syntax.lit_tree import Node, Step
+from ptxmm.syntax.lit_values import Reader, Value, constant
+
+MOST = 20_000
+DEEPEST = 60
+
+
+class Draft(NamedTuple):
+    """A statement without structure: `text` is the label, the target or the register; `negated` for a branch."""
+
+    kind: str
+    step: Step
+    text: str = ""
+    cond: Node | None = None
+    negated: bool = False
+
+
+@dataclass(slots=True)
+class Lowering:
+    """Lowers the code of one thread."""
+
+    source: Source
+    out: list[Draft] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    defined: dict[str, int] = field(default_factory=dict)
+    branches: list[tuple[Step, str]] = field(default_factory=list)
+    counter: int = 0
+
+    def run(self, steps: tuple[Step, ...]) -> list[Draft]:
+        """The drafts of a thread, every target known."""
+        self.names = set(_labels(steps))
+        self._block(steps, {}, 0)
+        for step, target in self.branches:
+            if target not in self.defined:
+                node = step.exprs[0]
+                raise self.source.error(f"no label `{node.text}`", node.start, node.end, self._hint(node.text))
+        return self.out
+
+    def _hint(self, name: str) -> str:
+        if name in self.names:
+            return "it stands inside a `repeat`, where it is written out several times"
+        return near(name, self.defined) or f"write `{name}:` before a statement of this thread"
+
+    def _fresh(self, stem: str) -> str:
+        while True:
+            self.counter += 1
+            name = f"{stem}_{self.counter}"
+            if name not in self.names:
+                return name
+
+    def _emit(self, draft: Draft) -> None:
+        if len(self.out) >= MOST:
+            at = draft.step
+            raise self.source.error(f"this thread has more than {MOST} statements", at.start, at.end)
+        self.out.append(draft)
+
+    def _label(self, step: Step, name: str) -> None:
+        self.defined[name] = step.start
+        self._emit(Draft("label", step, name))
+
+    def _block(self, steps: Iterable[Step], renamed: dict[str, str], depth: int) -> None:
+        for step in steps:
+            if depth > DEEPEST:
+                raise self.source.error(f"nested more than {DEEPEST} deep", step.start, step.end)
+            match step.kind:
+                case "if":
+                    self._if(step, renamed, depth)
+                case "while":
+                    self._while(step, renamed, depth)
+                case "do":
+                    top = self._fresh("do")
+                    self._label(step, top)
+                    self._block(step.blocks[0], renamed, depth + 1)
+                    self._emit(Draft("branch", step, top, step.exprs[0]))
+                case "repeat":
+                    self._repeat(step, renamed, depth)
+                case "label":
+                    self._own_label(step, renamed)
+                case "instruction" if step.text in ("bra", "bra.uni"):
+                    self._bra(step, renamed)
+                case _:
+                    self._emit(Draft(step.kind, step, step.text))
+
+    def _if(self, step: Step, renamed: dict[str, str], depth: int) -> None:
+        then, other = step.blocks
+        end = self._fresh("endif")
+        skip = self._fresh("else") if other else end
+        self._emit(Draft("branch", step, skip, step.exprs[0], True))
+        self._block(then, renamed, depth + 1)
+        if other:
+            self._emit(Draft("branch", step, end))
+            self._label(step, skip)
+            self._block(other, renamed, depth + 1)
+        self._label(step, end)
+
+    def _while(self, step: Step, renamed: dict[str, str], depth: int) -> None:
+        top, end = self._fresh("while"), self._fresh("endwhile")
+        self._label(step, top)
+        self._emit(Draft("branch", step, end, step.exprs[0], True))
+        self._block(step.blocks[0], renamed, depth + 1)
+        self._emit(Draft("branch", step, top))
+        self._label(step, end)
+
+    def _repeat(self, step: Step, renamed: dict[str, str], depth: int) -> None:
+        node = step.exprs[0]
+        times = constant(Reader(self.source, _no_register), node, "the number of `repeat`")
+        if not 0 <= times <= MOST:
+            raise self.source.error(f"cannot repeat {times} times", node.start, node.end, f"0 to {MOST}")
+        inner = list(_labels(step.blocks[0]))
+        for _ in range(times if step.blocks[0] else 0):
+            fresh = {label: self._fresh(label) for label in inner}
+            self._block(step.blocks[0], {**renamed, **fresh}, depth + 1)
+
+    def _own_label(self, step: Step, renamed: dict[str, str]) -> None:
+        name = renamed.get(step.text, step.text)
+        if "." in name or "::" in name or name[0] == "%":
+            raise self.source.error(f"`{name}` cannot be a label", step.start, step.end)
+        if name in self.defined:
+            raise self.source.error(f"a second label `{step.text}`", step.start, step.end)
+        self._label(step, name)
+
+    def _bra(self, step: Step, renamed: dict[str, str]) -> None:
+        if len(step.exprs) != 1 or step.exprs[0].kind != "name":
+            raise self.source.error("`bra` takes one label", step.start, step.end, "write `bra L1;`")
+        target = renamed.get(step.exprs[0].text, step.exprs[0].text)
+        self.branches.append((step, target))
+        self._emit(Draft("branch", step, target))
+
+
+def _labels(steps: Iterable[Step]) -> Iterator[str]:
+    for step in steps:
+        if step.kind == "label":
+            yield step.text
+        for block in step.blocks:
+            yield from _labels(block)
+
+
+def _no_register(reader: Reader, node: Node) -> Value:
+    raise _not_known(reader, node)
+
+
+def _not_known(reader: Reader, node: Node) -> InputError:
+    return reader.source.error("the number of `repeat` must be known before the test runs", node.start, node.end)

@@ -1,0 +1,409 @@
+"""The grammar of `lit.lark`, and the tree that it makes of one test: places in the text, no meaning yet."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, cast
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
+from lark.exceptions import UnexpectedInput
+from lark.lexer import PatternStr
+
+from ptxmm.errors import InputError, near
+from ptxmm.syntax.lit_text import Source
+
+DEEPEST = 100
+LONGEST = 200
+FLAT = 64
+PRECEDENCE = {
+    op: level
+    for level, ops in enumerate(
+        (
+            ("||", "\\/"),
+            ("&&", "/\\"),
+            ("|",),
+            ("^",),
+            ("&",),
+            ("==", "!=", "="),
+            ("<", "<=", ">", ">="),
+            ("<<", ">>"),
+            ("+", "-"),
+            ("*", "/", "%"),
+        )
+    )
+    for op in ops
+}
+SPELLING = {"\\/": "||", "/\\": "&&", "not": "!"}
+KEYWORDS = ("thread", "exists", "forall", "filter", "locations", "expect", "dialect", "launch", "hardware", "variants")
+
+
+class Node(NamedTuple):
+    """An expression or operand: `kind` says what, `text` a name, number or operator, `args` its operands."""
+
+    kind: str
+    text: str
+    args: tuple[Node, ...]
+    start: int
+    end: int
+
+
+class Step(NamedTuple):
+    """A statement: `text` is a mnemonic, label or register, `blocks` are the statements inside."""
+
+    kind: str
+    text: str
+    exprs: tuple[Node, ...]
+    blocks: tuple[tuple[Step, ...], ...]
+    guard: Node | None
+    start: int
+    end: int
+
+
+class Item(NamedTuple):
+    """Anything else at the level of the test: `words` are tokens, `exprs` expressions, `steps` code or sub-items."""
+
+    kind: str
+    words: tuple[Token, ...]
+    exprs: tuple[Node, ...] = ()
+    steps: tuple[Any, ...] = ()
+
+    @property
+    def start(self) -> int:
+        return _start(self.words[0])
+
+    @property
+    def end(self) -> int:
+        return _end(self.words[0])
+
+
+def _start(token: Token) -> int:
+    return token.start_pos or 0
+
+
+def _end(token: Token) -> int:
+    return token.end_pos or 0
+
+
+def _leaf(kind: str, token: Token) -> Node:
+    return Node(kind, str(token), (), _start(token), _end(token))
+
+
+class Build(Transformer[Token, Any]):
+    """One method for each rule, called while the text is read."""
+
+    def name(self, c: list[Token]) -> Node:
+        return _leaf("name", c[0])
+
+    def number(self, c: list[Token]) -> Node:
+        return _leaf("number", c[0])
+
+    def final(self, c: list[Token]) -> Node:
+        return _leaf("final", c[0])
+
+    def index(self, c: list[Any]) -> Node:
+        return Node("index", str(c[0]), (c[1],), _start(c[0]), _end(c[2]))
+
+    def own(self, c: list[Token]) -> Node:
+        return Node("name", f"{c[0]}@{c[1]}", (), _start(c[0]), _end(c[1]))
+
+    def own_index(self, c: list[Any]) -> Node:
+        return Node("index", f"{c[0]}@{c[1]}", (c[2],), _start(c[0]), _end(c[3]))
+
+    def call(self, c: list[Any]) -> Node:
+        args = tuple(a for a in c[1:-1] if a is not None)
+        return Node("call", str(c[0]), args, _start(c[0]), _end(c[-1]))
+
+    def memory(self, c: list[Any]) -> Node:
+        first = c[0] if c[0] is not None else c[1]
+        return Node("memory", str(c[0] or ""), tuple(c[2:-1]), _start(first), _end(c[-1]))
+
+    def vector(self, c: list[Any]) -> Node:
+        return Node("vector", "", tuple(a for a in c[1:-1] if a is not None), _start(c[0]), _end(c[-1]))
+
+    def group(self, c: list[Node]) -> Node:
+        return c[0]
+
+    def signs(self, c: list[Any]) -> Node:
+        node = c[-1]
+        for sign in reversed(c[:-1]):
+            node = Node("unary", SPELLING.get(sign, str(sign)), (node,), _start(sign), node.end)
+        return _shallow(node, len(c))
+
+    def select(self, c: list[Node]) -> Node:
+        return Node("select", "?", tuple(c), c[0].start, c[-1].end)
+
+    def chain(self, c: list[Any]) -> Node:
+        return climb(c)
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def guard_name(self, c: list[Token]) -> Node:
+        return _leaf("name", c[0])
+
+    def guard_not(self, c: list[Token]) -> Node:
+        return Node("unary", "!", (_leaf("name", c[0]),), _start(c[0]), _end(c[0]))
+
+    def guard_expr(self, c: list[Node]) -> Node:
+        return c[0]
+
+    def operands(self, c: list[Node]) -> tuple[Node, ...]:
+        return tuple(c)
+
+    def block(self, c: list[Step]) -> tuple[Step, ...]:
+        return tuple(s for s in c if s.kind != "empty")
+
+    def empty(self, c: list[Any]) -> Step:
+        return Step("empty", "", (), (), None, 0, 0)
+
+    def label(self, c: list[Token]) -> Step:
+        return Step("label", str(c[0]), (), (), None, _start(c[0]), _end(c[0]))
+
+    def instruction(self, c: list[Any]) -> Step:
+        guard = c.pop(0) if isinstance(c[0], Node) else None
+        operands = c[1] if len(c) > 1 else ()
+        end = operands[-1].end if operands else _end(c[0])
+        return Step("instruction", str(c[0]), operands, (), guard, _start(c[0]), end)
+
+    def assign(self, c: list[Any]) -> Step:
+        guard = c.pop(0) if isinstance(c[0], Node) else None
+        return Step("assign", str(c[0]), (c[1],), (), guard, _start(c[0]), c[1].end)
+
+    def branch(self, c: list[Any]) -> Step:
+        other = c[3] if len(c) > 3 and c[3] is not None else ()
+        other = (other,) if isinstance(other, Step) else other
+        return Step("if", "", (c[1],), (c[2], other), None, _start(c[0]), c[1].end + 1)
+
+    def while_(self, c: list[Any]) -> Step:
+        return Step("while", "", (c[1],), (c[2],), None, _start(c[0]), c[1].end + 1)
+
+    def do_(self, c: list[Any]) -> Step:
+        return Step("do", "", (c[-1],), (c[1],), None, _start(c[0]), _end(c[0]))
+
+    def repeat_(self, c: list[Any]) -> Step:
+        return Step("repeat", "", (c[1],), (c[2],), None, _start(c[0]), c[1].end + 1)
+
+    def assume_(self, c: list[Any]) -> Step:
+        return Step("assume", "", (c[1],), (), None, _start(c[0]), c[1].end + 1)
+
+    def await_(self, c: list[Any]) -> Step:
+        return Step("await", "await", c[2], (), None, _start(c[0]), _end(c[0]))
+
+    # --- memory and threads -------------------------------------------------------------------------------------------
+
+    def declaration(self, c: list[Any]) -> Item:
+        return Item("declaration", (c[0],), (), tuple(c[1:]))
+
+    def placed(self, c: list[Token]) -> Item:
+        return Item("placed", (c[0],))
+
+    def dotted(self, c: list[Any]) -> Item:
+        return Item("dotted", tuple(t for t in c if t is not None))
+
+    def declarator(self, c: list[Any]) -> Item:
+        return Item("declarator", (c[0],), (), tuple(part for part in c[1:] if part is not None))
+
+    def length(self, c: list[Any]) -> Item:
+        return Item("length", (), tuple(a for a in c if a is not None))
+
+    def count(self, c: list[Node]) -> Item:
+        return Item("count", (), tuple(c))
+
+    def numbered(self, c: list[Token]) -> Item:
+        return Item("numbered", (c[0],))
+
+    def scalar(self, c: list[Node]) -> Item:
+        return Item("scalar", (), tuple(c))
+
+    def elements(self, c: list[Any]) -> Item:
+        return Item("elements", (), tuple(a for a in c if a is not None))
+
+    def mapped(self, c: list[Any]) -> Item:
+        return Item("mapped", (c[0],))
+
+    def mapping(self, c: list[Any]) -> Item:
+        return Item("mapping", (c[0],))
+
+    def thread(self, c: list[Any]) -> Item:
+        return Item("thread", tuple(t for t in c[:3] if t is not None), (), c[3])
+
+    # --- the question -------------------------------------------------------------------------------------------------
+
+    def exists(self, c: list[Any]) -> Item:
+        return Item("exists", (c[0],), (c[1],))
+
+    def never(self, c: list[Any]) -> Item:
+        return Item("~exists", (c[0],), (c[1],))
+
+    def always(self, c: list[Any]) -> Item:
+        return Item("forall", (c[0],), (c[1],))
+
+    def filter_(self, c: list[Any]) -> Item:
+        return Item("filter", (c[0],), (c[1],))
+
+    def locations(self, c: list[Any]) -> Item:
+        return Item("locations", (), tuple(a for a in c if a is not None))
+
+    def expect(self, c: list[Token]) -> Item:
+        return Item("expect", (c[0],))
+
+    def dialect(self, c: list[Token]) -> Item:
+        return Item("dialect", tuple(c))
+
+    def launch(self, c: list[Token]) -> Item:
+        return Item("launch", tuple(c))
+
+    def hardware(self, c: list[Item]) -> Item:
+        return Item("hardware", (), (), tuple(c))
+
+    def require(self, c: list[Token]) -> Item:
+        return Item("require", tuple(c))
+
+    def preload(self, c: list[Token]) -> Item:
+        return Item("preload", tuple(c))
+
+    def busy(self, c: list[Token]) -> Item:
+        return Item("busy", tuple(c))
+
+    def skip(self, c: list[Token]) -> Item:
+        return Item("skip", tuple(c))
+
+    def start(self, c: list[Any]) -> Item:
+        words = tuple(t for t in c if isinstance(t, Token))
+        return Item("test", words, (), tuple(c[len(words) :]))
+
+
+class TooDeep(Exception):
+    """An expression that is nested too deeply or too long, at this place of the text."""
+
+    def __init__(self, start: int, message: str) -> None:
+        super().__init__(message)
+        self.start, self.message = start, message
+
+
+def _shallow(node: Node, signs: int) -> Node:
+    if signs > LONGEST // 4:
+        raise TooDeep(node.start, "too many signs in a row")
+    return node
+
+
+def climb(parts: list[Any]) -> Node:
+    """The tree of a flat chain of operands and operators, by precedence and to the left.
+
+    A long conjunction or disjunction becomes a balanced tree.
+    """
+    low = min(PRECEDENCE[op] for op in parts[1::2])
+    groups, begin = [], 0
+    splits = [i for i in range(1, len(parts), 2) if PRECEDENCE[parts[i]] == low]
+    for split in [*splits, len(parts)]:
+        groups.append(parts[begin] if split - begin == 1 else climb(parts[begin:split]))
+        begin = split + 1
+    ops = [SPELLING.get(parts[i], str(parts[i])) for i in splits]
+    if low <= PRECEDENCE["&&"] and len(groups) > FLAT:
+        return _balanced(ops[0], groups)
+    if len(groups) > LONGEST:
+        raise TooDeep(groups[0].start, "this expression is too long")
+    node = groups[0]
+    for op, right in zip(ops, groups[1:], strict=True):
+        node = Node("binary", op, (node, right), node.start, right.end)
+    return node
+
+
+def _balanced(op: str, groups: list[Node]) -> Node:
+    if len(groups) == 1:
+        return groups[0]
+    half = len(groups) // 2
+    left, right = _balanced(op, groups[:half]), _balanced(op, groups[half:])
+    return Node("binary", op, (left, right), left.start, right.end)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def parser() -> Lark:
+    """The parser, built once a process."""
+    grammar = files("ptxmm.syntax").joinpath("lit.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", transformer=Build(), maybe_placeholders=True)
+
+
+def tree(source: Source) -> Item:
+    """The tree of one test."""
+    _nesting(source)
+    try:
+        return cast(Item, parser().parse(source.text))
+    except UnexpectedToken as found:
+        raise _unexpected(found, source) from None
+    except UnexpectedCharacters as found:
+        at = found.pos_in_stream
+        shown = source.text[at]
+        what = f"`{shown}`" if shown.isprintable() else f"the character U+{ord(shown):04X}"
+        hint = 'strings stand between two `"` on one line' if shown == '"' else ""
+        raise source.error(f"unexpected {what}", at, hint=hint) from None
+    except TooDeep as deep:
+        raise source.error(deep.message, deep.start) from None
+
+
+def _nesting(source: Source) -> None:
+    depth = 0
+    for found in re.finditer(r'"(?:[^"\\\n]|\\[^\n])*+"?|[(\[{]|[)\]}]|\?', source.text):
+        sign = found[0][0]
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth > DEEPEST:
+            raise source.error(f"nested more than {DEEPEST} deep", found.start())
+
+
+NAMES = {
+    "WORD": "a name",
+    "TESTNAME": "a name",
+    "PLACE": "a place such as `d0.c0.b0`",
+    "DOTWORD": "a word such as `.u32`",
+    "FINAL": "a value",
+    "NUMBER": "a number",
+    "STRING": "a string",
+    "BINOP": "an operator",
+    "UNOP": "a value",
+    "CLAUSE": "verdicts such as `forbidden, no race`",
+    "$END": "the end of the file",
+}
+FIRST = ("SEMICOLON", "RPAR", "CLOSE", "STOP", "END")
+
+
+def _unexpected(found: UnexpectedInput, source: Source) -> InputError:
+    """A parser's complaint in the words of the language."""
+    assert isinstance(found, UnexpectedToken)
+    token = found.token
+    try:
+        expected = set(found.interactive_parser.accepts()) if found.interactive_parser else set(found.accepts or ())
+    except Exception:
+        expected = set()
+    expected = expected or set(found.expected)
+    end = token.type == "$END"
+    start = len(source.text.rstrip()) if end else _start(token)
+    what = "the end of the file" if end else f"`{str(token)[:40]}`"
+    hint = ""
+    if "THREAD" in expected:
+        wanted = "a declaration, a thread or a condition"
+        hint = near(str(token), KEYWORDS)
+    elif "SEMICOLON" in expected and token.type != "SEMICOLON":
+        wanted = "`;`"
+        start = len(source.text[:start].rstrip())
+        hint = "use `==` to compare" if str(token) == "=" else ""
+    elif expected == {"PTX"}:
+        wanted, hint = "`ptx NAME`", "a test starts with `ptx` and its name"
+    else:
+        wanted = _listed(expected)
+    return source.error(f"expected {wanted}, found {what}", start, max(start + 1, start if end else _end(token)), hint)
+
+
+def _listed(expected: set[str]) -> str:
+    closing = [name for name in FIRST if name in expected]
+    names = closing[:1] if closing and expected & {"BINOP"} else sorted(expected)
+    shown = list(dict.fromkeys(NAMES.get(name) or _spelled(name) for name in names))
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:5])} or {shown[5] if len(shown) > 5 else shown[-1]}"
+
+
+def _spelled(name: str) -> str:
+    pattern = parser().get_terminal(name).pattern
+    return f"`{pattern.value}`" if isinstance(pattern, PatternStr) else "something else"

@@ -1,0 +1,127 @@
+"""The type of each register of a thread: from the instructions that write it, else from what is assigned to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ptxmm.arith import PRED, U32, U64, Type
+from ptxmm.program import Addr, Const
+from ptxmm.syntax.lit_text import Source
+from ptxmm.syntax.lit_tree import Node, Step
+from ptxmm.syntax.lit_values import Value, bits_of
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An instruction gives a register a value of a type; `loaded` says from memory, which decides the sign."""
+
+    register: str
+    type: Type
+    loaded: bool
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Registers:
+    """What is known of the registers of a thread."""
+
+    source: Source
+    declared: dict[str, Type] = field(default_factory=dict)
+    init: dict[str, Const | Addr] = field(default_factory=dict)
+    listed: set[str] = field(default_factory=set)
+    readable: set[str] = field(default_factory=set)
+    writes: dict[str, list[Write]] = field(default_factory=dict)
+    types: dict[str, Type] = field(default_factory=dict)
+
+    def write(self, write: Write) -> None:
+        """Note a write by an instruction."""
+        self.writes.setdefault(write.register, []).append(write)
+        self.readable.add(write.register)
+
+    def decide(self) -> None:
+        """Give each register that an instruction writes its type; an error where two widths conflict."""
+        for name, writes in self.writes.items():
+            declared = self.declared.get(name)
+            for write in writes:
+                self._fits(name, write, declared, writes[0])
+            self.types[name] = declared or _common(writes)
+        for name, type_ in self.declared.items():
+            if name in self.listed:
+                self.types.setdefault(name, type_)
+
+    def _fits(self, name: str, write: Write, declared: Type | None, first: Write) -> None:
+        wanted = declared or first.type
+        narrow = declared is not None and write.loaded and write.type.bits < declared.bits and declared != PRED
+        if (write.type.bits == wanted.bits and (write.type == PRED) == (wanted == PRED)) or narrow:
+            return
+        before = f"is declared `.{declared}`" if declared else f"was written as `.{first.type}`"
+        message = f"width mismatch: `{name}` {before}, here it gets {bits_of(write.type)}"
+        raise self.source.error(message, write.start, write.end, "use another register, or convert with `cvt`")
+
+
+def _common(writes: list[Write]) -> Type:
+    """The type of a register: signed where it is loaded as signed, or computed as signed throughout."""
+    loads = [w.type for w in writes if w.loaded]
+    types = loads or [w.type for w in writes]
+    first = types[0]
+    if any(t.kind != first.kind or t.lanes != first.lanes for t in types):
+        kinds = {t.kind for t in types} - {"b"}
+        signed = "s" in kinds and (bool(loads) or kinds == {"s"})
+        floating = next((t for t in types if t.floating), None)
+        if floating is not None and kinds == {floating.kind}:
+            return floating
+        return Type("s" if signed else "u", first.bits)
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A sugar assignment: the register, and a function that reads its value with the types known so far."""
+
+    register: str
+    step: Step
+    reads: frozenset[str]
+
+
+def infer(registers: Registers, assigned: list[Assigned], value: Callable[[Node], Value]) -> None:
+    """Types for registers that only assignments write: those of their operands, else PRED, else U32."""
+    known = registers.types
+    waiting: dict[str, list[int]] = {}
+    for index, item in enumerate(assigned):
+        for name in item.reads:
+            waiting.setdefault(name, []).append(index)
+        if item.register in registers.declared:
+            known.setdefault(item.register, registers.declared[item.register])
+    open_ = [i for i, item in enumerate(assigned) if item.register not in known]
+    _spread(known, assigned, open_, waiting, lambda node: _integer(value(node)))
+    _spread(known, assigned, open_, waiting, lambda node: PRED if value(node).type == PRED else None)
+    for index in open_:
+        known.setdefault(assigned[index].register, U32)
+
+
+def _spread(
+    known: dict[str, Type],
+    assigned: list[Assigned],
+    start: Iterable[int],
+    waiting: dict[str, list[int]],
+    type_of: Callable[[Node], Type | None],
+) -> None:
+    queue = deque(start)
+    while queue:
+        item = assigned[queue.popleft()]
+        if item.register in known:
+            continue
+        found = type_of(item.step.exprs[0])
+        if found is not None:
+            known[item.register] = found
+            queue.extend(waiting.get(item.register, ()))
+
+
+def _integer(value: Value) -> Type | None:
+    if value.type is None:
+        wide = isinstance(value.expr, Const) and not -(1 << 31) <= value.expr.value < 1 << 32
+        return U64 if wide else None
+    return value.type if value.type != PRED else None
