@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ptxmm.model import FEATURES, Model
 from ptxmm.program import (
-    Addr,
     Atomic,
     Barrier,
     ClusterBarrier,
@@ -19,18 +18,17 @@ from ptxmm.program import (
     Scope,
     Statement,
     Store,
-    View,
     WarpSync,
-    leaves,
 )  # fmt: skip
 
 
-def used(program: Program) -> frozenset[str]:
-    """The `model.FEATURES` that the code of a test uses, mixed sizes apart."""
-    return frozenset(feature for thread in program.threads for item in thread.body for feature in needs(program, item))
+def used(program: Program) -> set[str]:
+    """The `model.FEATURES` that the views and the code of a test use, mixed sizes apart."""
+    views = {"alias" if view.proxy is Proxy.GENERIC else str(view.proxy) for view in program.views}
+    return views.union(feature for thread in program.threads for item in thread.body for feature in needs(item))
 
 
-def needs(program: Program, item: Statement) -> Iterator[str]:
+def needs(item: Statement) -> Iterator[str]:
     """The features that one instruction needs."""
     match item:
         case Fence(order=order, window=window):
@@ -46,12 +44,6 @@ def needs(program: Program, item: Statement) -> Iterator[str]:
             yield "cluster-barriers"
         case WarpSync():
             yield "warp-barriers"
-        case Load() | Store() | Atomic():
-            if not isinstance(item, Atomic) and item.proxy is not Proxy.GENERIC:
-                yield str(item.proxy)
-            for leaf in leaves(item.address):
-                if isinstance(leaf, Addr) and isinstance(program.by_name[program.virtual(leaf.name)], View):
-                    yield "alias"
     if isinstance(item, Load | Store | Atomic | Fence) and item.scope is Scope.CLUSTER:
         yield "cluster"
 

@@ -9,7 +9,7 @@ from itertools import product
 from ptxmm.enumeration.barriers import Plan, plans
 from ptxmm.enumeration.base import Pairs, base_relations, base_sets
 from ptxmm.enumeration.cat import LAST, Meaning, Theory, covers, theory
-from ptxmm.enumeration.choices import Sources, coherences, cyclic, fence_orders, reads_from
+from ptxmm.enumeration.choices import Sources, coherences, fence_orders, reads_from
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.schedule import possible
 from ptxmm.enumeration.skeleton import Skeleton, assemble
@@ -17,7 +17,7 @@ from ptxmm.enumeration.threads import Path, paths
 from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import Table, fixpoint
 from ptxmm.model import Model
-from ptxmm.program import Atomic, Program
+from ptxmm.program import Program
 
 CAUSALITY = ("cause", "causality")
 STRENGTH = ("morally-strong", "ms")
@@ -97,8 +97,6 @@ class Search:
                 whole = fenced.after(LAST, {"co": co, "fr": sources.fr(skeleton, co)})
                 if whole is None:
                     continue
-                if cyclic(value_flow(skeleton, whole)):
-                    raise GaveUp(THIN_AIR)
                 yield Found(skeleton, sources, co, whole, undefined)
                 if not self.coherence_matters:
                     break
@@ -116,14 +114,3 @@ def happens(skeleton: Skeleton, plan: Plan, sources: Sources) -> bool:
             needed = step.data | step.addr | step.ctrl
             before.setdefault(event.id, set()).update(skeleton.at[event.thread, one] for one in needed)
     return possible(skeleton, plan, before)
-
-
-def value_flow(skeleton: Skeleton, meaning: Meaning) -> Pairs:
-    """How values flow: by reads-from, data and address dependencies, and through atomic arithmetic."""
-    values = meaning.values
-    arithmetic = frozenset(
-        (read, write) for read, write in values["rmw"]
-        if (step := skeleton.events[write].step) and isinstance(step.item, Atomic)
-        and step.item.op not in ("exch", "cas")
-    )  # fmt: skip
-    return frozenset(values["rf"] | values["data"] | values["addr"] | arithmetic)

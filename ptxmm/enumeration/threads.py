@@ -159,7 +159,8 @@ class Runner:
     def run(self) -> Path:
         """Follow the code from its entry until the thread leaves it."""
         for name, init in self.thread.init.items():
-            self.regs[name] = self.program.address(init) if isinstance(init, Addr) else init.value
+            value = self.program.address(init) if isinstance(init, Addr) else init.value
+            self.regs[name] = wrap(value, self.thread.types.get(name, U32).bits)
         point = self.graph.entry
         while isinstance(point, Node) and not self.trouble:
             point = self.step(point, self.graph.body[point.pc])
@@ -295,9 +296,15 @@ class Runner:
                 new = old
             if new is not None:
                 order = Order.RELEASE if releases else Order.RELAXED
-                data = NONE.union(*(self.flows(one) for one in operands))
                 partner = len(self.steps) - 1
-                write = replace(base, kind="W", spot=spot, value=new, order=order, data=data, partner=partner)
+                data, ctrl = NONE.union(*(self.flows(one) for one in operands)), base.ctrl
+                if item.op == "cas":
+                    ctrl = ctrl | {partner}
+                elif item.op != "exch":
+                    data = data | {partner}
+                write = replace(
+                    base, kind="W", spot=spot, value=new, order=order, data=data, ctrl=ctrl, partner=partner
+                )
                 self.steps.append(write)
         if not self.trouble:
             self.collect(item, first)

@@ -140,7 +140,8 @@ class Collector:
     def run(self, graph: Graph) -> None:
         start: dict[str, Some] = {}
         for name, init in self.thread.init.items():
-            start[name] = Some(frozenset({init.value if isinstance(init, Const) else self.program.address(init)}))
+            value = init.value if isinstance(init, Const) else self.program.address(init)
+            start[name] = Some(frozenset({wrap(value, self.thread.types.get(name, U32).bits)}))
         states: dict[Node, State] = {graph.entry: start} if isinstance(graph.entry, Node) else {}
         for node in graph.order:
             if node not in states:
