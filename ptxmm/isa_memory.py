@@ -24,6 +24,7 @@ def _type(site: Site, index: int, allowed: tuple[str, ...]) -> Type:
     if not site.form.has("type"):
         for rule in site.form.row.rules:
             rule(site.form, type_)
+    site.inside(index, wide(site.form, type_) // 8)
     return type_
 
 

@@ -174,6 +174,24 @@ class Site:
         """Insist that what is written is not constant."""
         self.shareable(index, "which is read only")
 
+    def inside(self, index: int, size: int) -> None:
+        """Insist that an access of `size` bytes at a declared name lies in the object and is aligned."""
+        address, at = self.memory(index), self.operands[index].at
+        if not isinstance(address, Addr):
+            return
+        item = self.declared(address.name)
+        if item is None:
+            return
+        held, shown = self.object(item), _shown(address)
+        if not 0 <= address.offset <= held.size - size:
+            where = f"`{address.name}` has {held.size}, as `.{held.type}" + (
+                f"[{held.length}]`" if held.length > 1 else "`"
+            )
+            raise InputError(f"{size} bytes at `{shown}` do not lie in `{address.name}`", at, where)
+        if address.offset % size:
+            hint = "PTX leaves misaligned accesses undefined"
+            raise InputError(f"{size} bytes at `{shown}` are not aligned to {size} bytes", at, hint)
+
     def type(self, index: int, allowed: tuple[str, ...]) -> Type:
         """The type of the access: the one that is written, else that of the declaration, as bits where need be."""
         written = self.form.get("type")
@@ -194,3 +212,7 @@ class Site:
         fitting = [word for word in allowed if type_of(word).bits == declared.bits] or list(allowed)
         message = f"`{self.form.but()}` cannot be of the declared type `.{declared}`"
         raise InputError(message, self.form.at, f"write the type: {choices(fitting)}")
+
+
+def _shown(address: Addr) -> str:
+    return f"{address.name}{address.offset:+}" if address.offset else address.name
