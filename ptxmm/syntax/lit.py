@@ -22,7 +22,7 @@ CONDITIONS = ("exists", "~exists", "forall")
 def read(text: str, path: str) -> tuple[Program, ...]:
     """The tests of a `.lit` file.
 
-    >>> [p.full_name for p in read("ptx t\\n.global .u32 x;\\nthread A @ d0.c0.b0 { st.weak.u32 [x], 1; }", "t.lit")]
+    >>> [p.full_name for p in read("ptx t .global .u32 x; thread A @ d0.c0.b0 { st.weak.u32 [x], 1; }", "t.lit")]
     ['t']
     """
     programs = []
@@ -139,7 +139,7 @@ class Reading:
             base = item.start
             fail = partial(_shifted, source.error, base)
             clauses = Clauses(str(item.words[0]), fail, partial(_object, declared), declared.names)
-            found += clauses.read(lambda start, end, base=base: source.span(base + start, base + end))
+            found += clauses.read(partial(_span, source, base))
         cell = source.expect
         if cell is not None and cell.value:
             found += self._cell(cell, declared)
@@ -159,6 +159,10 @@ class Reading:
 
 def _shifted(make: Callable[..., InputError], base: int, message: str, start: int, end: int, hint: str) -> InputError:
     return make(message, base + start, base + end, hint)
+
+
+def _span(source: Source, base: int, start: int, end: int) -> Span:
+    return source.span(base + start, base + end)
 
 
 def _object(declared: Memory, name: str) -> str | None:

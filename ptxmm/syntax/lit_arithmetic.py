@@ -31,6 +31,7 @@ COMPARE = {
 COMBINE = {"and": "&&", "or": "||"}
 SHIFTS = ("shl", "shr")
 HINTS = ("rn", "ftz")
+WINDOWS = ("shared::cta", "shared::cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ ROWS: dict[str, Row] = {
         1, frozenset(("u64",)), frozenset(["to", "global", "shared", "const", "shared::cta", "shared::cluster"])
     ),
 }
-ALIASES = {
+SIGNS = {
     "mul": "*",
     "add": "+",
     "sub": "-",
@@ -194,7 +195,7 @@ def _computed(reader: Reader, step: Step, parts: Shape, values: Sequence[Value])
         return Unary("!" if type_ == PRED else "~", args[0], type_)
     if op in UNARY:
         return Unary(UNARY[op], args[0], type_)
-    return Binary(ALIASES[op], args[0], args[1], type_)
+    return Binary(SIGNS[op], args[0], args[1], type_)
 
 
 def _product(reader: Reader, step: Step, parts: Shape, values: Sequence[Value]) -> Expr:

@@ -39,7 +39,7 @@ from ptxmm.syntax.lit_registers import declare
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node, Step
 from ptxmm.syntax.lit_types import Assigned, Registers, Write, infer
-from ptxmm.syntax.lit_values import Reader, Value, bits_of, extended, settle
+from ptxmm.syntax.lit_values import TYPES, Reader, Value, bits_of, extended, settle
 
 ENDS = ("exit", "ret")
 WAITS = ("wait_until", "await")
@@ -204,12 +204,14 @@ class Code:
         if step.text.partition(".")[0] in WAITS:
             word = step.text.partition(".")[0]
             raise InputError(f"ptxmm does not support `{word}` yet", at, "write the loop: `do { … } while (…);`")
-        row = isa.row_of(step.text, at)
-        operands = step.exprs
-        instance = None
-        if self.conventions.named_instances and row.builds == "barrier" and operands:
+        operands, instance = step.exprs, None
+        if self.conventions.named_instances and operands and isa.row_of(step.text, at).builds == "barrier":
             instance, operands = operands[0].text, operands[1:]
-        read = tuple(self._operand(node, step.text) for node in operands)
+        try:
+            read = tuple(self._operand(node, step.text) for node in operands)
+        except InputError:
+            isa.row_of(step.text, at)
+            raise
         text = self._text(step)
         guard = None if self.lenient else self._guard(step)
         if instance is not None:
@@ -253,7 +255,7 @@ class Code:
         """A number takes the floating type that the mnemonic names."""
         if value.type is not None:
             return value.expr
-        type_ = next((t for w in reversed(mnemonic.split(".")) if (t := arithmetic.TYPES.get(w)) is not None), None)
+        type_ = next((t for w in reversed(mnemonic.split(".")) if (t := TYPES.get(w)) is not None), None)
         if value.fraction is not None or (type_ is not None and type_.floating):
             return settle(self.source, value, type_ or U32, node)
         return value.expr

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from lark import Token
 
 from ptxmm.arith import U32, Type
-from ptxmm.errors import near
+from ptxmm.errors import InputError, near
 from ptxmm.program import Addr, Const, Object, Place, Proxy, Space, View
 from ptxmm.syntax.lit_places import Layout, written
 from ptxmm.syntax.lit_text import Source
@@ -98,7 +98,7 @@ def address(memory: Memory, reader: Reader, node: Node, place: Place | None) -> 
     return Addr(name, constant(reader, node.args[0], "an index") * memory.object(name).type.size)
 
 
-def unknown(memory: Memory, node: Node, place: Place | None) -> Exception:
+def unknown(memory: Memory, node: Node, place: Place | None) -> InputError:
     """The complaint about a name that nothing declares."""
     if node.text in memory.families:
         others = ", ".join(f"`{name}`" for name in memory.families[node.text][:4])
@@ -242,7 +242,7 @@ class Declaration:
         node = node.args[0] if node.kind == "unary" and node.text == "&" else node
         self.declared.add(View(name, node.text, proxy, self.source.span(node.start, node.end)), item.start, item.end)
 
-    def _error(self, message: str, token: Token, hint: str = "") -> Exception:
+    def _error(self, message: str, token: Token, hint: str = "") -> InputError:
         return self.source.error(message, token.start_pos or 0, token.end_pos or 0, hint)
 
 

@@ -204,9 +204,5 @@ ESCAPES = {"n": "\n", "t": "\t"}
 
 
 def unquoted(text: str) -> str:
-    """What a string in quotes says.
-
-    >>> unquoted('"a \\\\"b\\\\""')
-    'a "b"'
-    """
+    """What a string in quotes says, without the quotes and with its escapes replaced."""
     return re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), text[1:-1])

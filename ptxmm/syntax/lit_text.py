@@ -92,11 +92,7 @@ class Source:
 
 
 def in_file(path: str, text: str, start: int, end: int) -> Span:
-    """The place of a piece of a whole file.
-
-    >>> in_file("t.lit", "ptx t\\nexists", 6, 12).line
-    2
-    """
+    """The place of a piece of a whole file."""
     start = min(start, len(text))
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", start)

@@ -336,7 +336,7 @@ def tree(source: Source) -> Item:
     except UnexpectedToken as found:
         raise _unexpected(found, source) from None
     except UnexpectedCharacters as found:
-        at = found.pos_in_stream
+        at = found.pos_in_stream or 0
         shown = source.text[at]
         what = f"`{shown}`" if shown.isprintable() else f"the character U+{ord(shown):04X}"
         hint = 'strings stand between two `"` on one line' if shown == '"' else ""
@@ -347,7 +347,7 @@ def tree(source: Source) -> Item:
 
 def _nesting(source: Source) -> None:
     depth = 0
-    for found in re.finditer(r'"(?:[^"\\\n]|\\[^\n])*+"?|[(\[{]|[)\]}]|\?', source.text):
+    for found in re.finditer(r'"(?:[^"\\\n]|\\[^\n])*+"?|[(\[{]|[)\]}]', source.text):
         sign = found[0][0]
         depth += (sign in "([{") - (sign in ")]}")
         if depth > DEEPEST:
@@ -375,7 +375,7 @@ def _unexpected(found: UnexpectedInput, source: Source) -> InputError:
     assert isinstance(found, UnexpectedToken)
     token = found.token
     try:
-        expected = set(found.interactive_parser.accepts()) if found.interactive_parser else set(found.accepts or ())
+        expected: set[str] = set(found.accepts or ())
     except Exception:
         expected = set()
     expected = expected or set(found.expected)

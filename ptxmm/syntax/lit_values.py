@@ -16,33 +16,8 @@ from ptxmm.syntax.lit_tree import Node
 
 DEEPEST = 200
 WIDEST = 128
-TYPES = {
-    word: type_of(word)
-    for word in (
-        [
-            "b8",
-            "b16",
-            "b32",
-            "b64",
-            "b128",
-            "u8",
-            "u16",
-            "u32",
-            "u64",
-            "s8",
-            "s16",
-            "s32",
-            "s64",
-            "f16",
-            "bf16",
-            "f32",
-            "f64",
-            "f16x2",
-            "bf16x2",
-            "pred",
-        ]
-    )
-}
+WORDS = "pred b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 bf16 f32 f64 f16x2 bf16x2"
+TYPES = {word: type_of(word) for word in WORDS.split()}
 TWO = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
     "shr": ">>", "min": "min", "max": "max", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
@@ -79,9 +54,9 @@ def number(source: Source, node: Node) -> Value:
     if not text.isdigit():
         return Value(Const(0), None, True, float(text))
     if len(text) > 1 and text[0] == "0":
-        plain = text.lstrip("0") or "0"
+        bare = text.lstrip("0") or "0"
         raise source.error(
-            f"`{node.text}` could be octal", node.start, node.end, f"write `{plain}`, or `0x` and hex digits"
+            f"`{node.text}` could be octal", node.start, node.end, f"write `{bare}`, or `0x` and hex digits"
         )
     return Value(_wide(source, node, int(text)), None, True)
 
