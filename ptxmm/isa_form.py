@@ -172,19 +172,27 @@ def _slot(row: Row, word: Word, at: Span, known: Known) -> tuple[int, Slot]:
         if word.text in slot.words:
             return index, slot
     if not word.text:
-        raise InputError("a qualifier is missing between two dots", word.within(at))
+        raise InputError("a qualifier is missing here", word.within(at))
     own = [w for slot in row.slots for w in slot.words]
     if word.text not in known:
         hint = near(word.text, own) or near(word.text, known)
         raise InputError(f"unknown qualifier `.{word.text}`", word.within(at), hint)
-    same = next((slot for slot in row.slots if slot.name in known[word.text]), None)
+    alone = row.slots if len(row.slots) == 1 else ()
+    same = next((slot for slot in row.slots if slot.name in known[word.text] or slot in alone), None)
     if same is not None:
-        hint = f"its {same.name} is {choices(same.words)}"
+        hint = f"its {same.name} is {choices(_alike(word.text, same))}"
     elif row.slots:
         hint = f"it takes: {', '.join(slot.name for slot in row.slots)}"
     else:
         hint = "it takes no qualifier"
     raise InputError(f"`{row.name}` takes no `.{word.text}`", word.within(at), hint)
+
+
+def _alike(word: str, slot: Slot) -> tuple[str, ...]:
+    """The words of a slot; of types, those as wide as another type, where there are any."""
+    if slot.name != "type":
+        return slot.words
+    return tuple(other for other in slot.words if type_of(other).bits == type_of(word).bits) or slot.words
 
 
 def choices(words: Iterable[str]) -> str:

@@ -145,7 +145,7 @@ class Site:
                 f"`{targets[0][0]}` is no {proxy} view" if len(targets) == 1 else f"the address names no {proxy} view"
             )
             raise InputError(
-                f"`{self.form.row.name}` reads and writes {proxy} views only: {shown}",
+                f"`{self.form.row.name}` is for {proxy} views, and {shown}",
                 self.operands[index].at,
                 f"declare one: `.{DECLARED_AS[proxy]} t = x;`",
             )
@@ -184,7 +184,7 @@ class Site:
             return
         held, shown = self.object(item), _shown(address)
         if not 0 <= address.offset <= held.size - size:
-            where = f"`{address.name}` has {held.size}, as `.{held.type}" + (
+            where = f"`{address.name}` has {held.size} bytes, declared `.{held.type}" + (
                 f"[{held.length}]`" if held.length > 1 else "`"
             )
             raise InputError(f"{size} bytes at `{shown}` do not lie in `{address.name}`", at, where)

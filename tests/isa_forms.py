@@ -182,15 +182,15 @@ def _register(type_: Type) -> str:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(line: str) -> Statement:
-    """The statement that a line of PTX spells, over the objects of `MEMORY` and registers that start with `%`."""
+def read(line: str, memory: Mapping[str, Object | View] = MEMORY) -> Statement:
+    """The statement that a line of PTX spells, over declared objects and registers that start with `%`."""
     start = len(line) - len(line.lstrip())
     mnemonic, _, rest = line.strip().partition(" ")
     at = Span("test.lit", 1, start + 1, line)
     operands = []
     for found in re.finditer(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", rest):
         operands.append(_operand(found[0], at, start + len(mnemonic) + 2 + found.start()))
-    return decode(mnemonic, tuple(operands), at=at, declared=MEMORY.get, text=line)
+    return decode(mnemonic, tuple(operands), at=at, declared=memory.get, text=line)
 
 
 def _operand(text: str, at: Span, column: int) -> Operand:
@@ -205,7 +205,13 @@ def _operand(text: str, at: Span, column: int) -> Operand:
         return Operand("mem", _address(base, int(offset or 0)), (), here)
     if text.startswith("%"):
         return Operand("reg", Reg(text), (), here)
-    return Operand("expr", Unary("!", Reg(text[1:]), PRED) if text.startswith("!") else Const(int(text, 0)), (), here)
+    return Operand("expr", _value(text), (), here)
+
+
+def _value(text: str) -> Expr:
+    if text.startswith("!"):
+        return Unary("!", Reg(text[1:]), PRED)
+    return Addr(text) if text.isalpha() else Const(int(text, 0))
 
 
 def _address(base: str, offset: int) -> Expr:
