@@ -7,16 +7,17 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptxmm.errors import InputError, PtxmmError, Unsupported
+from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported
 from ptxmm.model import Model
 from ptxmm.program import Branch, Expect, Program
+from ptxmm.syntax import FORMATS, read_programs
 from ptxmm.verdict import Outcomes, Result
 
 Answered = Result | Outcomes
@@ -24,7 +25,6 @@ Answered = Result | Outcomes
 if TYPE_CHECKING:
     from ptxmm.check import Options
 
-ENDINGS = {".lit": "lit", ".litmus": "dartagnan", ".test": "nvidia"}
 ENGINES = {"z3": "ptxmm.check", "enumeration": "ptxmm.enumeration"}
 
 PROPERTIES = frozenset({"outcome", "race", "hang", "undefined"})
@@ -32,6 +32,7 @@ PROPERTIES = frozenset({"outcome", "race", "hang", "undefined"})
 FEW_FILES = 24
 SMALL_WORK = 4000
 
+INTERRUPTED = "interrupted from keyboard"
 REPORT_IT = "this is a mistake in ptxmm: please report it with the test (PTXMM_DEBUG=1 shows where)"
 
 
@@ -72,10 +73,10 @@ def find(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:
 
 def _files(text: str) -> tuple[list[Path], str]:
     path = Path(text)
-    if path.is_dir():
+    if text and path.is_dir():
         files = sorted(_inside(path))
-        return files, "" if files else f"{text}: the folder holds no test ({', '.join(ENDINGS)})"
-    if path.exists():
+        return files, "" if files else f"{text}: the folder holds no test ({', '.join(FORMATS)})"
+    if text and path.exists():
         return [path], ""
     if any(c in text for c in "*?["):
         from glob import glob
@@ -83,13 +84,13 @@ def _files(text: str) -> tuple[list[Path], str]:
         hits = sorted(Path(hit) for hit in glob(text, recursive=True))
         files = [f for hit in hits for f in (sorted(_inside(hit)) if hit.is_dir() else [hit])]
         return files, "" if files else f"{text}: no file matches"
-    return [], f"{text}: there is no such file or folder"
+    return [], f"{text or repr(text)}: there is no such file or folder"
 
 
 def _inside(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = [f for f in folders if not f.startswith(".")]
-        yield from (Path(root, name) for name in names if Path(name).suffix in ENDINGS and not name.startswith("."))
+        yield from (Path(root, name) for name in names if Path(name).suffix in FORMATS and not name.startswith("."))
 
 
 def _reason(failed: Exception) -> str:
@@ -114,8 +115,6 @@ def matches(name: str, pattern: str | None) -> bool:
 @lru_cache(maxsize=FEW_FILES)
 def read(path: Path, format: str | None) -> tuple[Program, ...]:
     """The tests of a file."""
-    from ptxmm.syntax import read_programs
-
     return read_programs(path, format)
 
 
@@ -130,16 +129,23 @@ def decide(piece: Piece, request: Request) -> list[Answered]:
         ask(program, model, request)
         for program in chosen
         if matches(program.full_name, request.pattern)
-        for model in models_for(program, request.models)
+        for model in request.models or ASKED[request.question](program)
     ]
 
 
-def models_for(program: Program, named: tuple[str, ...]) -> tuple[str, ...]:
-    """The models to ask of a test: those of `-m`, else the default one and those that the test states verdicts for."""
-    if named:
-        return named
+def every_model(program: Program) -> tuple[str, ...]:
+    """The default model, and those that a test states verdicts for."""
     others = [model for expect in program.expects for model in expect.models or ()]
     return tuple(dict.fromkeys([default_model(), *others]))
+
+
+def one_model(program: Program) -> tuple[str, ...]:
+    """The default model, or another if the test states verdicts for that alone."""
+    known = [model for expect in program.expects for model in expect.models or (default_model(),)]
+    return (default_model(),) if not known or default_model() in known else (known[0],)
+
+
+ASKED = {"check": every_model, "outcomes": one_model}
 
 
 def properties_of(program: Program, model: str) -> frozenset[str]:
@@ -171,6 +177,8 @@ def ask(program: Program, model: str, request: Request) -> Answered:
     except Exception as failed:
         seconds = time.perf_counter() - start
         return replace(_failure(failed, program.path, program.name, program.variant, model), seconds=seconds)
+    if INTERRUPTED in answer.why:
+        raise KeyboardInterrupt
     if isinstance(answer, Result):
         line = next((expect.at.line for expect in stated(program, answer.model)), 0)
         answer = replace(answer, line=line, program=program if request.options.witness else None)
@@ -190,6 +198,8 @@ def _failure(failed: Exception, path: str, test: str, variant: str | None, model
     verdict, why = "error", str(failed)
     if isinstance(failed, Unsupported):
         verdict = "unsupported"
+    elif isinstance(failed, Undecided):
+        verdict = "unknown"
     elif isinstance(failed, MemoryError):
         verdict, why = "unknown", "out of memory"
     elif isinstance(failed, OSError):
@@ -218,7 +228,7 @@ def plan(files: Sequence[Path], request: Request, jobs: int) -> tuple[list[Piece
     return pieces, min(jobs, len(pieces))
 
 
-def run(pieces: list[Piece], request: Request, jobs: int) -> Iterator[list[Answered]]:
+def run(pieces: list[Piece], request: Request, jobs: int) -> Generator[list[Answered], None, None]:
     """The answers for all pieces, in their order, a list at a time, by `jobs` processes."""
     if jobs > 1:
         yield from _pooled(pieces, request, jobs)

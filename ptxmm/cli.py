@@ -53,7 +53,7 @@ def cli() -> None:
 @click.option("-x", "stop", is_flag=True, help="Stop at the first surprise.")
 @witness_option
 @click.pass_context
-def check(context: click.Context, output: str, stop: bool, **asked: Any) -> None:
+def check(context: click.Context, /, output: str, stop: bool, **asked: Any) -> None:
     """Decide every test and compare with what it expects.
 
     PATH is a file (.lit, .litmus, .test), a folder or a glob.
@@ -110,7 +110,7 @@ def _complain(result: Result) -> None:
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--witness", is_flag=True, help="Show an execution that ends in each state.")
 @click.pass_context
-def outcomes(context: click.Context, output: str, **asked: Any) -> None:
+def outcomes(context: click.Context, /, output: str, **asked: Any) -> None:
     """List all final states of each test, as herd7 does.
 
     PATH is a file (.lit, .litmus, .test), a folder or a glob.
@@ -145,7 +145,7 @@ def outcomes(context: click.Context, output: str, **asked: Any) -> None:
 @how_options
 @which_options
 @click.pass_context
-def show(context: click.Context, form: str, **asked: Any) -> None:
+def show(context: click.Context, /, form: str, **asked: Any) -> None:
     """Show a test's program, its events, or the constraints that decide it.
 
     `program` is the test as it is decided, `lit` the test in our own language, `events` what its instructions do to
@@ -160,7 +160,7 @@ def show(context: click.Context, form: str, **asked: Any) -> None:
         try:
             for program in read(path, batch.request.format):
                 click.echo(shown(program, form, batch.request))
-        except (PtxmmError, OSError) as failed:
+        except PtxmmError as failed:
             click.echo(str(failed), err=True)
             code = 2
     context.exit(code)

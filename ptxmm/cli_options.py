@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ptxmm.batch import ENDINGS, ENGINES, PROPERTIES, Answered, Request, find, model_named, plan, run
+from ptxmm.batch import ENGINES, PROPERTIES, Answered, Request, find, model_named, plan, run
+from ptxmm.syntax import FORMATS
 
 if TYPE_CHECKING:
     from ptxmm.report.pictures import Pictures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-FORMATS = tuple(ENDINGS.values())
 SHOWN = "-"
+LONGEST = 1_000_000
 
 EXIT_CODES = """\b
 Exit codes:
@@ -58,6 +59,12 @@ def _properties(_context: click.Context, _option: click.Parameter, value: str | 
     raise click.BadParameter(f"{', '.join(sorted(words - PROPERTIES))}: choose from {', '.join(sorted(PROPERTIES))}")
 
 
+def _seconds(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    if 0 < value <= LONGEST:
+        return value
+    raise click.BadParameter(f"a number of seconds above 0, at most {LONGEST}.")
+
+
 paths_argument = click.argument("paths", metavar="PATH...", nargs=-1)
 model_option = click.option(
     "-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True,
@@ -66,14 +73,19 @@ model_option = click.option(
 how_options = options(
     click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
                  help="Unroll loops N times; what a cut loop leaves open is unknown."),
-    click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-                 metavar="SECONDS", help="Give up on a test after this time: unknown."),
+    click.option("--timeout", type=float, callback=_seconds, default=60.0, show_default=True, metavar="SECONDS",
+                 help="Give up on a test after this time: unknown."),
     click.option("--engine", type=click.Choice(tuple(ENGINES)), default="z3", show_default=True,
                  help="Decide with a solver, or by trying every execution."),
 )  # fmt: skip
 which_options = options(
     click.option("-k", "pattern", metavar="PATTERN", help="Only tests whose name contains PATTERN; * and ? match any."),
-    click.option("--from", "format", type=click.Choice(FORMATS), help="The format. Default: by the file's ending."),
+    click.option(
+        "--from",
+        "format",
+        type=click.Choice(tuple(FORMATS.values())),
+        help="The format. Default: by the file's ending.",
+    ),
 )
 jobs_option = click.option(
     "-j", "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Use N processes. Default: all cores."

@@ -224,7 +224,7 @@ def outcomes(quantifier: str | None, *satisfies: bool, complete: bool = True) ->
 def test_outcomes_have_herd7s_shape() -> None:
     assert outcomes_text(outcomes("~exists", True, False, False)).splitlines() == [
         "Test sb Forbidden", "States 3", "A:r0=0; x=-1;", "A:r0=1; x=-1;", "A:r0=2; x=-1;", "No", "Witnesses",
-        "Positive: 1 Negative: 2", "Condition ~exists (…)", "Observation sb Sometimes 1 2", "Time sb 0.00",
+        "Positive: 1 Negative: 2", "Condition ~exists (…)", "Observation sb Sometimes 1 2", "Model sc", "Time sb 0.00",
     ]  # fmt: skip
 
 
@@ -251,7 +251,13 @@ def test_ok_no_and_how_often(
 
 
 def test_a_test_without_condition_has_states_only() -> None:
-    assert outcomes_text(outcomes(None, False)).splitlines() == ["Test sb", "States 1", "A:r0=0; x=-1;", "Time sb 0.00"]
+    assert outcomes_text(outcomes(None, False)).splitlines() == [
+        "Test sb",
+        "States 1",
+        "A:r0=0; x=-1;",
+        "Model sc",
+        "Time sb 0.00",
+    ]
 
 
 def test_outcomes_in_json_keep_values_by_column() -> None:

@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from ptxmm.program import Program
 from ptxmm.report.columns import INIT, Column, Layout, lay_out
 from ptxmm.report.svg import COLOURS, SYNC_COLOUR
-from ptxmm.verdict import Execution, Race
+from ptxmm.verdict import Execution, Happening, Race
 
 
 def execution_dot(execution: Execution, program: Program | None = None, race: Race | None = None) -> str:
     """A `digraph` of an execution."""
     layout = lay_out(execution, program, race)
     return "\n".join(["digraph execution {", *("  " + line for line in _body(layout, race)), "}", ""])
+
+
+def events_dot(events: tuple[Happening, ...], program: Program) -> str:
+    """A `digraph` of events in program order, where no execution is at hand."""
+    return execution_dot(Execution(events, {}), program)
 
 
 def _body(layout: Layout, race: Race | None) -> Iterator[str]:

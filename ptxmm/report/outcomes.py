@@ -25,6 +25,7 @@ def outcomes_text(outcomes: Outcomes | Result, width: int = 100) -> str:
     Positive: 1 Negative: 1
     Condition exists (A.r0 == 1)
     Observation mp Sometimes 1 1
+    Model sc
     Time mp 0.00
     """
     if isinstance(outcomes, Result):
@@ -47,6 +48,7 @@ def outcomes_text(outcomes: Outcomes | Result, width: int = 100) -> str:
         ]
     if not outcomes.complete:
         lines.append(f"Incomplete {outcomes.why or 'a loop was cut at the bound'}")
+    lines.append(f"Model {outcomes.model}")
     lines.append(f"Time {outcomes.name} {outcomes.seconds:.2f}")
     return "\n".join(lines)
 

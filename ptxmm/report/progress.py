@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,7 +12,7 @@ T = TypeVar("T")
 PATIENCE = 0.7
 
 
-def with_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+def with_progress(items: Iterable[T], total: int, what: str) -> Generator[T, None, None]:
     """The items as they come; after a moment a bar shows how many have come, unless no terminal is there."""
     stream = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
     items, done, start = iter(items), 0, time.perf_counter()

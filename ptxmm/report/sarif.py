@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def _result(result: Result) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(Path(result.path).as_posix())},
+                    "artifactLocation": {"uri": quote(os.fsencode(Path(result.path).as_posix()))},
                     "region": {"startLine": max(1, result.line)},
                 },
                 "logicalLocations": [{"name": result.name, "kind": "module"}],

@@ -34,17 +34,23 @@ def standing(result: Result) -> Standing:
         return Standing.ERROR
     if result.ok:
         return Standing.EXPECTED
-    unknown = "unknown" in (result.verdict, result.race.verdict, result.hang.verdict, result.undefined.verdict)
-    if result.ok is False and not (unknown and len(result.surprises) <= _unknowns(result)):
+    if result.ok is False and any(_contradicted(word, result) for word in result.expected):
         return Standing.SURPRISE
-    if unknown:
+    if "unknown" in (result.verdict, result.race.verdict, result.hang.verdict, result.undefined.verdict):
         return Standing.UNKNOWN
     return Standing.UNSUPPORTED if result.verdict == "unsupported" else Standing.UNSTATED
 
 
-def _unknowns(result: Result) -> int:
-    answers = (result.verdict, result.race.verdict, result.hang.verdict, result.undefined.verdict)
-    return answers.count("unknown")
+def _contradicted(word: str, result: Result) -> bool:
+    """Whether a stated word is wrong, and not merely unknown."""
+    noun, _, on = word.removeprefix("no ").partition(" on ")
+    answers = {"race": result.race, "hang": result.hang, "undefined": result.undefined}
+    answer = answers.get(noun.partition("[")[0])
+    if answer is None:
+        return result.verdict not in ("unknown", word)
+    if answer.verdict != ("no" if word.startswith("no ") else "yes"):
+        return answer.verdict != "unknown"
+    return bool(on) and set(on.split(", ")) != set(answer.on)
 
 
 def exit_code(standings: Iterable[Standing]) -> int:

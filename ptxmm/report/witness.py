@@ -18,8 +18,9 @@ def evidence(result: Result, width: int = 100) -> str:
     parts = []
     if result.witness is not None:
         parts.append(execution_text(result.witness, result.program, width=width))
-    elif result.by:
-        parts.append(f"{MARGIN}{result.verdict} by {', '.join(result.by)}")
+    elif result.verdict in ("forbidden", "holds"):
+        axioms = f"by {', '.join(result.by)}" if result.by else "whatever the axioms: no execution has these values"
+        parts.append(f"{MARGIN}{result.verdict} {axioms}")
     parts += [execution_text(race.witness, result.program, race, width=width) for race in result.race.races]
     return "\n\n".join(parts)
 

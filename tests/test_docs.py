@@ -1,0 +1,131 @@
+"""The documentation tells the truth: its transcripts run, its tests are read and get the verdicts they state.
+
+`PTXMM_REWRITE=1 pytest tests/test_docs.py` writes the present output into the pages.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+
+from ptxmm.batch import Piece, Request, decide
+from ptxmm.check import Options
+from ptxmm.cli import cli
+from ptxmm.verdict import Result
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "models" / "README.md", *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REWRITE = bool(os.environ.get("PTXMM_REWRITE"))
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(kind: str) -> list[Block]:
+    return [block for page in PAGES if page.exists() for block in _blocks(page) if block.kind == kind]
+
+
+def _blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+def output_of(command: str) -> str:
+    words = shlex.split(command)
+    assert words[0] == "ptxmm", "a transcript holds ptxmm commands only"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "ptxmm", *words[1:]],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+    )  # fmt: skip
+    return done.stdout.strip("\n")
+
+
+def without_times(text: str) -> str:
+    """The text without what differs from run to run.
+
+    >>> without_times("allowed    12 ms\\n1 test; 0.31 s\\nTime SB 0.02")
+    'allowed _\\n1 test; _\\nTime SB _'
+    """
+    text = re.sub(r" +\d+(\.\d+)? m?s\b", " _", text)
+    text = re.sub(r"^(Time \S+) [\d.]+$", r"\1 _", text, flags=re.MULTILINE)
+    return re.sub(r'("seconds": )[\d.e-]+', r"\1_", text)
+
+
+def transcript(text: str) -> list[tuple[str, str]]:
+    """The commands of a block, each with the output that follows it."""
+    parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
+    return [(command, output.strip("\n")) for command, output in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=str)
+def test_every_transcript_shows_what_the_command_prints(block: Block) -> None:
+    shown = transcript(block.text)
+    assert shown
+    printed = [(command, output_of(command)) for command, _ in shown]
+    if REWRITE:
+        text = "\n".join(f"$ {command}\n{output}" for command, output in printed) + "\n"
+        page = block.page.read_text(encoding="utf-8")
+        block.page.write_text(page.replace(block.text, text, 1), encoding="utf-8")
+        return
+    for (command, expected), (_, got) in zip(shown, printed, strict=True):
+        assert without_times(got) == without_times(expected), command
+
+
+def whole_tests() -> list[Block]:
+    return [block for block in blocks("lit") if re.match(r"\s*(//[^\n]*\n\s*)*ptx\s", block.text)]
+
+
+@pytest.mark.parametrize("block", whole_tests(), ids=str)
+def test_every_whole_test_in_the_documentation_gets_the_verdicts_it_states(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "shown.lit"
+    path.write_text(block.text, encoding="utf-8")
+    answers = decide(Piece(path), Request(Options(properties=frozenset({"outcome"}))))
+    assert answers
+    for answer in answers:
+        assert isinstance(answer, Result)
+        assert answer.verdict != "error", answer.why
+        assert answer.ok is not False, answer.surprises
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_has_help_an_example_and_a_place_in_the_documentation(name: str) -> None:
+    command = cli.commands[name]
+    with click.Context(command, info_name=f"ptxmm {name}") as context:
+        text = command.get_help(context)
+    assert command.help
+    assert re.search(rf"Example:\n\s+ptxmm {name}.*\Z", text, re.DOTALL)
+    assert f"ptxmm {name}" in (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_option_says_what_it_does_or_what_may_follow_it(name: str) -> None:
+    for parameter in cli.commands[name].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help or isinstance(parameter.type, click.Choice), parameter.name
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        if page.exists():
+            for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,63 @@
+"""The litmus library: every file says what it is for and what it expects, and gets it from both engines."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ptxmm.batch import Piece, Request, decide, every_model, read
+from ptxmm.cat import shipped_models
+from ptxmm.check import Options
+from ptxmm.verdict import Result
+
+LITMUS = Path(__file__).parent.parent / "litmus"
+FILES = sorted(LITMUS.rglob("*.lit"))
+
+
+@cache
+def results(path: Path, engine: str) -> tuple[Result, ...]:
+    answers = decide(Piece(path), Request(Options(properties=frozenset({"outcome"}), timeout=20, engine=engine)))
+    assert all(isinstance(answer, Result) for answer in answers)
+    return tuple(answer for answer in answers if isinstance(answer, Result))
+
+
+def title(path: Path) -> str:
+    return path.relative_to(LITMUS).with_suffix("").as_posix()
+
+
+@pytest.mark.parametrize("path", FILES, ids=title)
+def test_each_test_gets_the_verdicts_it_states(path: Path) -> None:
+    for result in results(path, "z3"):
+        assert result.ok is True, (result.name, result.model, result.why, result.surprises)
+
+
+@pytest.mark.parametrize("path", FILES, ids=title)
+def test_the_second_engine_gives_the_stated_verdicts_or_says_that_it_cannot_tell(path: Path) -> None:
+    for result in results(path, "enumeration"):
+        if result.verdict == "unknown" and result.why:
+            continue
+        assert result.ok is True, (result.name, result.model, result.why, result.surprises)
+
+
+def test_the_second_engine_can_tell_nearly_always() -> None:
+    verdicts = [result.verdict for path in FILES for result in results(path, "enumeration")]
+    assert verdicts.count("unknown") <= len(verdicts) // 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=title)
+def test_each_test_has_a_purpose_and_states_verdicts_under_every_model(path: Path) -> None:
+    for program in read(path, None):
+        assert program.purpose, program.full_name
+        assert set(every_model(program)) == set(shipped_models()), program.full_name
+
+
+def test_the_library_has_at_least_120_tests_with_names_of_their_own() -> None:
+    names = [program.full_name for path in FILES for program in read(path, None)]
+    assert len(names) >= 120
+    assert len(set(names)) == len(names)
+
+
+def test_each_file_is_named_as_its_test() -> None:
+    assert [path.stem for path in FILES] == [read(path, None)[0].name for path in FILES]
