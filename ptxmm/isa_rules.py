@@ -191,23 +191,17 @@ def _subnormals(form: Form, type_: Type) -> None:
 
 def fence_scope(form: Form, _: Type | None) -> None:
     """`fence` needs a scope; `.sync_restrict` goes with one order and the scope of the cluster."""
-    window, order, scope = form.get("restriction"), form.get("order"), form.get("scope")
-    if not scope:
-        better = form.but(scope="cluster" if window else "gpu")
-        raise form.fail(
-            "order",
-            f"`{form.but()}` needs a scope",
-            f"write `{better}`" + ("" if window else ", or `.cta`, `.cluster`, `.sys`"),
-        )
-    if not window:
-        return
-    wanted = "release" if window.endswith("cta") else "acquire"
-    if order != wanted:
-        raise form.fail(
-            "order", f"`.{window}` goes with `.{wanted}`", f"write `{form.but(order=wanted, scope='cluster')}`"
-        )
-    if scope != "cluster":
-        raise form.fail("scope", f"`.{window}` needs the scope `.cluster`", f"write `{form.but(scope='cluster')}`")
+    window = form.get("restriction")
+    if window:
+        wanted = "release" if window.endswith("cta") else "acquire"
+        better = f"write `{form.but(order=wanted, scope='cluster')}`"
+        if form.get("order") != wanted:
+            raise form.fail("order", f"`.{window}` goes with `.{wanted}`", better)
+        if form.get("scope") != "cluster":
+            raise form.fail("scope", f"`.{window}` needs the scope `.cluster`", better)
+    elif not form.has("scope"):
+        better = f"write `{form.but(scope='gpu')}`, or with `.cta`, `.cluster` or `.sys`"
+        raise form.fail("order", f"`{form.but()}` needs a scope", better)
 
 
 def barrier_kind(form: Form, _: Type | None) -> None:

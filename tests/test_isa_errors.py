@@ -109,8 +109,8 @@ WRONG = [
         "write `barrier.cluster.arrive` or `barrier.cluster.wait`",
     ),
     ("bar.warp", "bar.warp", "unknown instruction `bar.warp`", "write `bar.warp.sync`"),
-    ("fence", "fence", "`fence` needs a scope", "write `fence.gpu`, or `.cta`, `.cluster`, `.sys`"),
-    ("fence.sc", "sc", "`fence.sc` needs a scope", "write `fence.sc.gpu`, or `.cta`, `.cluster`, `.sys`"),
+    ("fence", "fence", "`fence` needs a scope", "write `fence.gpu`, or with `.cta`, `.cluster` or `.sys`"),
+    ("fence.sc", "sc", "`fence.sc` needs a scope", "write `fence.sc.gpu`, or with `.cta`, `.cluster` or `.sys`"),
     (
         "fence.acquire.sync_restrict::shared::cta.cluster",
         "acquire",
