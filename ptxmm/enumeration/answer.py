@@ -78,7 +78,7 @@ def decide(program: Program, found: Findings) -> tuple[str, str]:
 
 def race_answer(program: Program, found: Findings) -> Answer:
     """Whether there is a race, and on which objects."""
-    reason = found.unsupported or found.blind or found.gave_up or found.undefined
+    reason = found.unsupported or found.blind or found.gave_up
     if reason:
         return Answer("unknown", why=reason)
     if found.raced:

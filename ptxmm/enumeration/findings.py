@@ -35,12 +35,12 @@ class Findings:
     @property
     def void(self) -> str:
         """Why the outcomes say nothing."""
-        return self.gave_up or self.undefined or (MIXED if self.mixed else "")
+        return self.gave_up or (MIXED if self.mixed else "")
 
     @property
     def unsure(self) -> str:
         """Why an outcome or race that was not found may yet exist."""
-        return self.void or ("a loop was cut at the bound" if self.cut else "")
+        return self.void or self.undefined or ("a loop was cut at the bound" if self.cut else "")
 
 
 def enumerate_all(program: Program, model: Model, options: Options, *, races: bool) -> Findings:
@@ -94,20 +94,19 @@ def collect(search: Search, found: Findings, *, races: bool) -> None:
     search.coherence_matters = memory or (races and late == 3)
     search.wanted = lambda skeleton: races or adds(skeleton, found, memory=memory)
     for execution in search:
-        if execution.undefined:
-            found.undefined = execution.undefined
-            return
+        found.undefined = found.undefined or execution.undefined
         if races and cause and strong:
             note_races(execution, cause, strong, found)
-        if execution.skeleton.finished:
+        if execution.skeleton.finished and not execution.undefined:
             note_states(execution, found)
         found.cut |= any(path.end == "cut" for path in execution.skeleton.paths)
 
 
 def adds(skeleton: Skeleton, found: Findings, *, memory: bool) -> bool:
     """Whether a candidate may add to the final states, where races are not asked for."""
-    if any(path.end == "cut" for path in skeleton.paths):
-        return not found.cut or any(path.end == "undefined" for path in skeleton.paths)
+    ends = {path.end for path in skeleton.paths}
+    if ends & {"cut", "undefined"}:
+        return ("cut" in ends and not found.cut) or ("undefined" in ends and not found.undefined)
     if memory or not skeleton.finished:
         return True
     registers = final_registers(skeleton)

@@ -24,6 +24,7 @@ from ptxmm.program import (
     Expr,
     Fence,
     Load,
+    Object,
     Order,
     Program,
     ProxyFence,
@@ -37,6 +38,7 @@ from ptxmm.program import (
 )  # fmt: skip
 
 MOST_PATHS = 20_000
+OUTSIDE = "accesses memory outside every object or misaligned"
 NONE: frozenset[int] = frozenset()
 T = TypeVar("T")
 
@@ -240,14 +242,11 @@ class Runner:
         """The bytes of each lane of each element, or none with `trouble` where the access is undefined."""
         start, lane = self.value(item.address), item.type.lane
         whole = item.type.size * elements
-        found = [locate(self.program, start, whole, whole)]
-        if found[0] is None:
-            self.trouble = f"{told(self.thread, item)} accesses memory outside every object or misaligned"
+        first = locate(self.program, start, whole, whole)
+        reason = wrong(self.program.physical(first.object), self.thread, item) if first else OUTSIDE
+        if first is None or reason:
+            self.trouble = f"thread {self.thread.name}: `{item.text or type(item).__name__}` {reason}"
             return []
-        if not isinstance(item, Load) and self.program.physical(found[0].object).space is Space.CONST:
-            self.trouble = f"{told(self.thread, item)} writes to constant memory"
-            return []
-        first = found[0]
         return [replace(first, offset=first.offset + at, size=lane.size) for at in range(0, whole, lane.size)]
 
     def load(self, item: Load, base: Step) -> None:
@@ -349,6 +348,11 @@ def written(item: Statement) -> tuple[str, ...]:
     return ()
 
 
-def told(thread: Thread, item: Statement) -> str:
-    """An instruction as a reason names it."""
-    return f"thread {thread.name}: `{item.text or type(item).__name__.lower()}`"
+def wrong(thing: Object, thread: Thread, item: Load | Store | Atomic) -> str:
+    """Why an access of an object is undefined, or nothing."""
+    if thing.space in (Space.CONST, Space.PARAM) and not isinstance(item, Load):
+        return "writes to constant memory"
+    here, owner = thread.place, thing.owner
+    if owner is not None and (here.kernel, here.device, here.cluster) != (owner.kernel, owner.device, owner.cluster):
+        return "accesses the shared memory of another cluster"
+    return ""
