@@ -76,7 +76,7 @@ class Reading:
         named = [finals.location(node) for item in self.items("locations") for node in item.exprs]
         name, *purpose = self.test.words
         program = Program(
-            name=str(name),
+            name=unquoted(name) if name[0] == '"' else str(name),
             objects=tuple(declared.objects.values()),
             threads=tuple(code.values()),
             views=tuple(declared.views.values()),

@@ -14,7 +14,6 @@ from ptxmm.program import (
     Assign,
     Assume,
     Atomic,
-    Barrier,
     Binary,
     Branch,
     Const,
@@ -22,7 +21,6 @@ from ptxmm.program import (
     Exit,
     Expr,
     Label,
-    Load,
     Nop,
     Place,
     Reg,
@@ -33,6 +31,7 @@ from ptxmm.program import (
     registers,
 )
 from ptxmm.syntax import lit_arithmetic as arithmetic
+from ptxmm.syntax.lit_dialect import FOREIGN, decode_foreign
 from ptxmm.syntax.lit_lower import Draft, Lowering
 from ptxmm.syntax.lit_memory import Memory, address, unknown
 from ptxmm.syntax.lit_registers import declare
@@ -201,35 +200,19 @@ class Code:
 
     def _decode(self, step: Step) -> Statement:
         at = self.source.span(step.start, step.start + len(step.text))
-        if step.text.partition(".")[0] in WAITS:
-            word = step.text.partition(".")[0]
+        word = step.text.partition(".")[0]
+        if word in WAITS:
             raise InputError(f"ptxmm does not support `{word}` yet", at, "write the loop: `do { … } while (…);`")
-        operands, instance = step.exprs, None
-        if self.conventions.named_instances and operands and isa.row_of(step.text, at).builds == "barrier":
-            instance, operands = operands[0].text, operands[1:]
+        foreign = self.conventions != Conventions() and word in FOREIGN
         try:
-            read = tuple(self._operand(node, step.text) for node in operands)
+            read = tuple(self._operand(node, step.text) for node in step.exprs)
         except InputError:
             isa.row_of(step.text, at)
             raise
-        text = self._text(step)
         guard = None if self.lenient else self._guard(step)
-        if instance is not None:
-            return self._instance(step, read, instance, guard)
-        return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=text)
-
-    def _instance(self, step: Step, operands: tuple[Operand, ...], instance: str, guard: Expr | None) -> Statement:
-        """A barrier of Dartagnan's dialect: it names its dynamic instance, and counts litmus threads."""
-        at = self.source.span(step.start, step.start + len(step.text))
-        counted = len(operands) > 1 and ".red" not in step.text
-        plain = operands[:1] if counted else operands
-        if ".arrive" in step.text and counted:
-            thirty_two = Operand("expr", self._reader().at(Node("number", "32", (), 0, 0), U32), (), at)
-            plain = (*plain, thirty_two)
-        statement = isa.decode(step.text, plain, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
-        assert isinstance(statement, Barrier)
-        count = operands[1].expr if counted else None
-        return replace(statement, count=count, instance=None if instance == "_" else instance)
+        if foreign:
+            return decode_foreign(step, read, self.conventions, at=at, guard=guard, text=self._text(step))
+        return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
 
     def _operand(self, node: Node, mnemonic: str) -> Operand:
         at = self.source.span(node.start, node.end)
@@ -282,40 +265,21 @@ class Code:
         return name in self.registers.writes or name in self.registers.types or name in self.registers.declared
 
     def _check(self, step: Step, statement: Statement) -> None:
-        """What the table cannot check: registers are written somewhere and wide enough, static addresses inside."""
+        """What the table cannot check: registers are written somewhere, and wide enough."""
         match statement:
-            case Load(address=where, type=type_, dst=dst):
-                self._inside(step, where, type_, len(dst))
-            case Store(address=where, type=type_, values=values):
-                self._inside(step, where, type_, len(values))
+            case Store(type=type_, values=values):
                 self._sources(step, values, type_, wider=True)
-            case Atomic(address=where, type=type_, operands=operands, dst=dst):
-                self._inside(step, where, type_, len(dst))
+            case Atomic(type=type_, operands=operands):
                 self._sources(step, operands, type_, wider=False)
         for node in step.exprs:
-            self._known(node, statement)
+            self._known(node)
 
-    def _known(self, node: Node, statement: Statement) -> None:
+    def _known(self, node: Node) -> None:
         for item in node.args or (node,):
             if item.kind == "name" and item.text != "_":
                 name = item.text.removeprefix("%")
                 if name not in self.registers.readable and self.memory.seen(item.text, self.place) is None:
-                    if self.conventions.named_instances and isinstance(statement, Barrier):
-                        continue
                     raise self._never(item)
-
-    def _inside(self, step: Step, where: Expr, type_: Type, count: int) -> None:
-        node = next((n for n in step.exprs if n.kind == "memory"), None)
-        if not isinstance(where, Addr) or node is None:
-            return
-        obj = self.memory.object(where.name)
-        size = type_.size * count
-        if where.offset < 0 or where.offset + size > obj.size:
-            message = f"{size} bytes at `{where.name}+{where.offset}` are outside of `{where.name}`"
-            raise self.source.error(message, node.start, node.end, f"it has {obj.size} bytes")
-        if where.offset % size:
-            message = f"{size} bytes at offset {where.offset} are not aligned"
-            raise self.source.error(message, node.start, node.end, f"the offset must be a multiple of {size}")
 
     def _sources(self, step: Step, values: tuple[Expr, ...], type_: Type, *, wider: bool) -> None:
         for value in values:

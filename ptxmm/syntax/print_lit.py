@@ -1,0 +1,173 @@
+"""Any program as `.lit` text that reads back as an equal program: sugar in expanded form, one line a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+
+from ptxmm.arith import Type
+from ptxmm.errors import InputError
+from ptxmm.program import (
+    Conventions,
+    Expr,
+    FinalMem,
+    FinalReg,
+    Label,
+    Program,
+    Proxy,
+    Space,
+    Thread,
+    View,
+)
+from ptxmm.syntax import lit
+from ptxmm.syntax.print_code import Lines, Printer, array, first_value, place
+
+VIEWS = {Proxy.GENERIC: ".alias", Proxy.TEXTURE: ".texref", Proxy.SURFACE: ".surfref", Proxy.CONSTANT: ".constref"}
+
+
+def to_lit(program: Program) -> str:
+    """The program as `.lit` text; ValueError where the language cannot say what another dialect said.
+
+    >>> (test,) = lit.read("ptx t .global .u32 x; thread A @ d0.b0 { st.relaxed.gpu [x], 1; } exists (x = 1)", "")
+    >>> print(to_lit(test))
+    ptx t
+    <BLANKLINE>
+    .global .u32 x = 0;
+    <BLANKLINE>
+    thread A @ d0.c0.b0 {
+        st.relaxed.gpu.global.u32 [x], 1;
+    }
+    <BLANKLINE>
+    exists (x == 1)
+    <BLANKLINE>
+    """
+    listed: dict[str, frozenset[str]] = {}
+    text = written(program, listed)
+    back = _back(text, program)
+    if back == program:
+        return text
+    for thread in program.threads:
+        own = back.thread(thread.name).types if isinstance(back, Program) and _has(back, thread.name) else {}
+        listed[thread.name] = frozenset(name for name, type_ in thread.types.items() if own.get(name) != type_)
+    text = written(program, listed)
+    back = _back(text, program)
+    if back != program:
+        why = str(back).partition("\n")[0] if isinstance(back, InputError) else difference(program, back)
+        raise ValueError(f"{program.full_name} cannot be written as .lit exactly: {why}")
+    return text
+
+
+def _has(program: Program, name: str) -> bool:
+    return any(thread.name == name for thread in program.threads)
+
+
+def _back(text: str, program: Program) -> Program | InputError:
+    try:
+        (back,) = lit.read(text, program.path)
+    except InputError as wrong:
+        return wrong
+    return back
+
+
+def difference(one: Program, other: object) -> str:
+    """The first field in which two programs differ."""
+    for field in fields(Program):
+        if not isinstance(other, Program) or getattr(one, field.name) != getattr(other, field.name):
+            return f"its {field.name} would read back differently"
+    return "it would read back differently"
+
+
+def written(program: Program, listed: Mapping[str, frozenset[str]]) -> str:
+    """The text, unchecked; `listed` are the registers of each thread whose types must be declared."""
+    blocks = ["\n".join(_head(program)), "\n".join(_memory(program))]
+    blocks += ["\n".join(_thread(program, thread, listed.get(thread.name, frozenset()))) for thread in program.threads]
+    blocks += ["\n".join(_question(program)), "\n".join(_notes(program))]
+    if program.variant is not None:
+        blocks.append(f"variants\n    name\n    {program.variant}\nend")
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _head(program: Program) -> Iterator[str]:
+    plain = not set(program.name) & set(' \t\r\n"{};,')
+    yield f"ptx {program.name if plain and program.name else quoted(program.name)}"
+    if program.purpose:
+        yield quoted(program.purpose)
+    conventions = program.conventions
+    if conventions == Conventions(True, True, True, True):
+        yield "dialect dartagnan;"
+    elif conventions != Conventions():
+        names = [f.name.replace("_", "-") for f in fields(conventions) if getattr(conventions, f.name)]
+        yield f"dialect {', '.join(names)};"
+
+
+def quoted(text: str) -> str:
+    """A string with its quotes."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def _memory(program: Program) -> Iterator[str]:
+    for declared in program.objects:
+        where = f" @ d{declared.device}" if declared.device is not None else ""
+        length = f"[{declared.length}]" if declared.length > 1 else ""
+        owner = f" @ {declared.owner}" if declared.space is Space.SHARED and declared.owner else ""
+        yield f".{declared.space}{owner} .{declared.type} {declared.name}{where}{length}{array(declared)};"
+    for view in program.views:
+        yield _view(view)
+
+
+def _view(view: View) -> str:
+    return f"{VIEWS[view.proxy]} {view.name} = {view.target};"
+
+
+def _thread(program: Program, thread: Thread, listed: frozenset[str]) -> Iterator[str]:
+    after = f" after {thread.after}" if thread.after else ""
+    yield f"thread {thread.name} @ {thread.place}{after} {{"
+    for name, type_ in thread.types.items():
+        if name in listed or name in thread.init:
+            yield f"    {_register(thread, name, type_)}"
+    lines = Lines(program, thread, thread.types)
+    for statement in thread.body:
+        yield ("  " if isinstance(statement, Label) else "    ") + lines.line(statement)
+    yield "}"
+
+
+def _register(thread: Thread, name: str, type_: Type) -> str:
+    value = first_value(thread.init[name], type_) if name in thread.init else "0"
+    return f".reg .{type_} {name} = {value};"
+
+
+def _question(program: Program) -> Iterator[str]:
+    types = {(t.name, r): type_ for t in program.threads for r, type_ in t.types.items()}
+
+    def type_of(expr: Expr) -> Type | None:
+        return types.get((expr.thread, expr.reg)) if isinstance(expr, FinalReg) else None
+
+    printer = Printer(program, type_of, final=True)
+    if program.filter is not None:
+        yield f"filter ({printer.predicate(program.filter)})"
+    if program.condition is not None:
+        yield f"{program.condition.quantifier} ({printer.predicate(program.condition.formula)})"
+    if program.locations:
+        yield f"locations [{'; '.join(_location(program, leaf) for leaf in program.locations)}]"
+    for expect in program.expects:
+        under = f" under {', '.join(expect.models)}" if expect.models is not None else ""
+        yield f"expect {', '.join(map(str, expect.words))}{under};"
+
+
+def _location(program: Program, leaf: FinalReg | FinalMem) -> str:
+    return f"{leaf.thread}.{leaf.reg}" if isinstance(leaf, FinalReg) else place(program, leaf)
+
+
+def _notes(program: Program) -> Iterator[str]:
+    for kernel, how, other in program.launches:
+        yield f"launch k{kernel} {how} k{other};"
+    notes = program.hardware
+    lines = [
+        *([f"require {notes.require};"] if notes.require is not None else []),
+        *(f"preload {thread}: {', '.join(names)};" for thread, names in notes.preload),
+        *(f"busy {thread}: {count};" for thread, count in notes.busy),
+        *([f"skip {quoted(notes.skip)};"] if notes.skip is not None else []),
+    ]
+    if lines:
+        yield "\n".join(["hardware {", *(f"    {line}" for line in lines), "}"])
