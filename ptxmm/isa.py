@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ptxmm import isa_form, isa_memory, isa_sync
 from ptxmm.arith import PRED, U32, Type
-from ptxmm.errors import InputError, Span, near
+from ptxmm.errors import InputError, Span, Unsupported, near
 from ptxmm.isa_form import LEAST, Form, Requirement, Row, split, whole
 from ptxmm.isa_operands import Operand
 from ptxmm.isa_site import Common, Declared, Site
@@ -133,4 +133,7 @@ def requirement(statement: Statement, space: str = "") -> Requirement:
     """
     if isinstance(statement, Assign | Assume | Label | Branch | Exit | Nop):
         return LEAST
-    return form_of(mnemonic(statement, space)).requirement
+    try:
+        return form_of(mnemonic(statement, space)).requirement
+    except InputError as wrong:
+        raise Unsupported(f"PTX has no such instruction: {wrong.message}") from wrong

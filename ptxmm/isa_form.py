@@ -180,7 +180,7 @@ def _slot(row: Row, word: Word, at: Span, known: Known) -> tuple[int, Slot]:
     alone = row.slots if len(row.slots) == 1 else ()
     same = next((slot for slot in row.slots if slot.name in known[word.text] or slot in alone), None)
     if same is not None:
-        hint = f"its {same.name} is {choices(_alike(word.text, same))}"
+        hint = f"its {same.name} is {choices(_alike(word.text, same, known))}"
     elif row.slots:
         hint = f"it takes: {', '.join(slot.name for slot in row.slots)}"
     else:
@@ -188,9 +188,9 @@ def _slot(row: Row, word: Word, at: Span, known: Known) -> tuple[int, Slot]:
     raise InputError(f"`{row.name}` takes no `.{word.text}`", word.within(at), hint)
 
 
-def _alike(word: str, slot: Slot) -> tuple[str, ...]:
+def _alike(word: str, slot: Slot, known: Known) -> tuple[str, ...]:
     """The words of a slot; of types, those as wide as another type, where there are any."""
-    if slot.name != "type":
+    if slot.name != "type" or "type" not in known[word]:
         return slot.words
     return tuple(other for other in slot.words if type_of(other).bits == type_of(word).bits) or slot.words
 

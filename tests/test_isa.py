@@ -6,6 +6,7 @@ import pytest
 from isa_forms import MEMORY, forms, lines, read
 
 from ptxmm.arith import ATOMICS, PRED, U32, Type
+from ptxmm.errors import Unsupported
 from ptxmm.isa import BUILDERS, ROWS, Operand, decode, form_of, ptx, requirement, writes
 from ptxmm.isa_form import Row, type_of
 from ptxmm.isa_table import LATER, QUALIFIERS
@@ -285,6 +286,21 @@ def test_a_space_is_named_on_request_and_counts_for_the_target() -> None:
     assert ptx(load, space="shared::cluster") == "ld.weak.shared::cluster.u32 r0, [s]"
     assert requirement(load) == requirement(Label(name="l")) == ((6, 0), 70)
     assert requirement(load, "shared::cluster") == ((7, 8), 90)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        Atomic(op="sub", dst=("r0",), address=X, operands=(Const(1),), type=U32),
+        Load(dst=("r0",), address=Addr("tx"), type=U32, proxy=Proxy.TEXTURE),
+        ProxyFence(kind="surface"),
+        Assign(dst="r0", value=Const(1)),
+    ],
+)
+def test_what_ptx_does_not_have_is_not_written(statement: Statement) -> None:
+    with pytest.raises(Unsupported, match="PTX has no|is no memory"):
+        ptx(statement)
+        requirement(statement)
 
 
 def test_the_table_is_whole() -> None:
