@@ -11,10 +11,11 @@ from ptxmm.program import Conventions, Expect, Place, Program, Thread
 from ptxmm.syntax.lit_code import Code
 from ptxmm.syntax.lit_expect import Clauses, suits
 from ptxmm.syntax.lit_memory import Memory, memory
+from ptxmm.syntax.lit_parse import tree
 from ptxmm.syntax.lit_places import Layout, Written, seats, written
 from ptxmm.syntax.lit_question import Finals, conventions, hardware, launches, unquoted
 from ptxmm.syntax.lit_text import Cell, Source, in_file, sources
-from ptxmm.syntax.lit_tree import Item, tree
+from ptxmm.syntax.lit_tree import Item
 
 CONDITIONS = ("exists", "~exists", "forall")
 

@@ -35,7 +35,7 @@ SPACES = ("global", "shared", "shared::cta", "shared::cluster")
 def decode_foreign(
     step: Step, operands: tuple[Operand, ...], conventions: Conventions, *, at: Span, guard: Expr | None, text: str
 ) -> Statement:
-    """An atomic operation of any type and order, a barrier that names its instance, an access by a proxy to any name."""
+    """An atomic of any type and order, a barrier that names its instance, an access by a proxy to any name."""
     head, *words = step.text.split(".")
     words = [word for word in words if word not in SPACES]
     if head in ("atom", "red"):

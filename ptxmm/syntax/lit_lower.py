@@ -35,6 +35,7 @@ class Lowering:
     defined: dict[str, int] = field(default_factory=dict)
     branches: list[tuple[Step, str]] = field(default_factory=list)
     counter: int = 0
+    copies: int = 0
 
     def run(self, steps: tuple[Step, ...]) -> list[Draft]:
         """The drafts of a thread, every target known."""
@@ -118,6 +119,9 @@ class Lowering:
             raise self.source.error(f"cannot repeat {times} times", node.start, node.end, f"0 to {MOST}")
         inner = list(_labels(step.blocks[0]))
         for _ in range(times if step.blocks[0] else 0):
+            self.copies += 1
+            if self.copies > MOST:
+                raise self.source.error(f"`repeat` makes more than {MOST} copies", step.start, step.end)
             fresh = {label: self._fresh(label) for label in inner}
             self._block(step.blocks[0], {**renamed, **fresh}, depth + 1)
 

@@ -23,8 +23,7 @@ VIEWS = {
     ".constref": Proxy.CONSTANT,
 }
 LATER = (".mbarrier", ".tensormap")
-LONGEST = 1 << 16
-LARGEST = 1 << 20
+MOST = 1 << 17
 
 
 @dataclass(slots=True)
@@ -35,6 +34,7 @@ class Memory:
     objects: dict[str, Object] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
     families: dict[str, list[str]] = field(default_factory=dict)
+    elements: int = 0
 
     def item(self, name: str) -> Object | View | None:
         """What is declared under exactly this name."""
@@ -150,10 +150,12 @@ class Declaration:
             return []
         type_ = self._type()
         length, initial = self._length(item)
-        if length > LONGEST or length * type_.size > LARGEST or len(self.declared.objects) > LONGEST:
-            raise self._error(f"`{name}` is too large", item.words[0], f"at most {LONGEST} elements, {LARGEST} bytes")
         names = []
         for full, owner, device in self._homes(head, name, item):
+            self.declared.elements += length
+            if self.declared.elements > MOST:
+                hint = f"all objects together have at most {MOST} elements"
+                raise self._error(f"`{name}` is too large", item.words[0], hint)
             at = self.source.span(item.start, item.end)
             zeros = (Const(0),) * length
             obj = Object(full, type_, length, zeros, SPACES[head], owner, device, at)

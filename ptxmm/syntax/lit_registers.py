@@ -51,6 +51,8 @@ def _register(registers: Registers, memory: Memory, item: Item, word: str) -> No
         names = [f"{name}{i}" for i in range(count)]
     elif kinds not in ([], ["scalar"]):
         raise source.error(f"`{name}` is no register", item.start, item.end, "write `.reg .u32 r0, r1;`")
+    if len(registers.declared) + len(names) > 4 * MOST:
+        raise source.error(f"at most {4 * MOST} registers", item.start, item.end)
     for each in names:
         if registers.declared.setdefault(each, type_) != type_:
             raise source.error(f"`{each}` is already declared `.{registers.declared[each]}`", item.start, item.end)

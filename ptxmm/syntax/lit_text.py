@@ -16,8 +16,8 @@ LABEL = re.compile(r"(?<![\w$])([A-Za-z_$][\w$]*+)\s*+:(?!:)")
 BAR = re.compile(r"(?:(?<=\s)|^)\|(?=\s|$)")
 HEAD = re.compile(r"^[ \t]*variants[ \t]*\r?$", re.MULTILINE)
 TAIL = re.compile(r"^[ \t]*end[ \t]*\r?$", re.MULTILINE)
-LARGEST = 1 << 20
-LARGEST_EXPANDED = 8 << 20
+LARGEST = 1 << 19
+LARGEST_EXPANDED = 1 << 21
 RESERVED = ("name", "expect")
 
 

@@ -1,20 +1,11 @@
-"""The grammar of `lit.lark`, and the tree that it makes of one test: places in the text, no meaning yet."""
+"""The tree that the grammar `lit.lark` makes of one test: places in the text, no meaning yet."""
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
-from lark.exceptions import UnexpectedInput
-from lark.lexer import PatternStr
+from lark import Token, Transformer
 
-from ptxmm.errors import InputError, near
-from ptxmm.syntax.lit_text import Source
-
-DEEPEST = 100
 LONGEST = 200
 FLAT = 64
 PRECEDENCE = {
@@ -36,7 +27,6 @@ PRECEDENCE = {
     for op in ops
 }
 SPELLING = {"\\/": "||", "/\\": "&&", "not": "!"}
-KEYWORDS = ("thread", "exists", "forall", "filter", "locations", "expect", "dialect", "launch", "hardware", "variants")
 
 
 class Node(NamedTuple):
@@ -316,94 +306,3 @@ def _balanced(op: str, groups: list[Node]) -> Node:
     half = len(groups) // 2
     left, right = _balanced(op, groups[:half]), _balanced(op, groups[half:])
     return Node("binary", op, (left, right), left.start, right.end)
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-@cache
-def parser() -> Lark:
-    """The parser, built once a process."""
-    grammar = files("ptxmm.syntax").joinpath("lit.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", transformer=Build(), maybe_placeholders=True)
-
-
-def tree(source: Source) -> Item:
-    """The tree of one test."""
-    _nesting(source)
-    try:
-        return cast(Item, parser().parse(source.text))
-    except UnexpectedToken as found:
-        raise _unexpected(found, source) from None
-    except UnexpectedCharacters as found:
-        at = found.pos_in_stream or 0
-        shown = source.text[at]
-        what = f"`{shown}`" if shown.isprintable() else f"the character U+{ord(shown):04X}"
-        hint = 'strings stand between two `"` on one line' if shown == '"' else ""
-        raise source.error(f"unexpected {what}", at, hint=hint) from None
-    except TooDeep as deep:
-        raise source.error(deep.message, deep.start) from None
-
-
-def _nesting(source: Source) -> None:
-    depth = 0
-    for found in re.finditer(r'"(?:[^"\\\n]|\\[^\n])*+"?|[(\[{]|[)\]}]', source.text):
-        sign = found[0][0]
-        depth += (sign in "([{") - (sign in ")]}")
-        if depth > DEEPEST:
-            raise source.error(f"nested more than {DEEPEST} deep", found.start())
-
-
-NAMES = {
-    "WORD": "a name",
-    "TESTNAME": "a name",
-    "PLACE": "a place such as `d0.c0.b0`",
-    "DOTWORD": "a word such as `.u32`",
-    "FINAL": "a value",
-    "NUMBER": "a number",
-    "STRING": "a string",
-    "BINOP": "an operator",
-    "UNOP": "a value",
-    "CLAUSE": "verdicts such as `forbidden, no race`",
-    "$END": "the end of the file",
-}
-FIRST = ("SEMICOLON", "RPAR", "CLOSE", "STOP", "END")
-
-
-def _unexpected(found: UnexpectedInput, source: Source) -> InputError:
-    """A parser's complaint in the words of the language."""
-    assert isinstance(found, UnexpectedToken)
-    token = found.token
-    try:
-        expected: set[str] = set(found.accepts or ())
-    except Exception:
-        expected = set()
-    expected = expected or set(found.expected)
-    end = token.type == "$END"
-    start = len(source.text.rstrip()) if end else _start(token)
-    what = "the end of the file" if end else f"`{str(token)[:40]}`"
-    hint = ""
-    if "THREAD" in expected:
-        wanted = "a declaration, a thread or a condition"
-        hint = near(str(token), KEYWORDS)
-    elif "SEMICOLON" in expected and token.type != "SEMICOLON":
-        wanted = "`;`"
-        start = len(source.text[:start].rstrip())
-        hint = "use `==` to compare" if str(token) == "=" else ""
-    elif expected == {"PTX"}:
-        wanted, hint = "`ptx NAME`", "a test starts with `ptx` and its name"
-    else:
-        wanted = _listed(expected)
-    return source.error(f"expected {wanted}, found {what}", start, max(start + 1, start if end else _end(token)), hint)
-
-
-def _listed(expected: set[str]) -> str:
-    closing = [name for name in FIRST if name in expected]
-    names = closing[:1] if closing and expected & {"BINOP"} else sorted(expected)
-    shown = list(dict.fromkeys(NAMES.get(name) or _spelled(name) for name in names))
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:5])} or {shown[5] if len(shown) > 5 else shown[-1]}"
-
-
-def _spelled(name: str) -> str:
-    pattern = parser().get_terminal(name).pattern
-    return f"`{pattern.value}`" if isinstance(pattern, PatternStr) else "something else"

@@ -169,8 +169,11 @@ class Printer:
     def memory(self, address: Expr) -> str:
         """An address in brackets."""
         match address:
+            case Binary("+", Binary() as base, Const(offset), type_) if type_ == U64 and offset >= 0:
+                if not (inner := self.memory(base)[1:-1]).endswith(")"):
+                    return f"[{inner}+{offset}]"
             case Addr(name, offset):
-                return f"[{_offset(name, offset, U64).text}]"
+                return f"[{_plus(name, offset)}]"
             case Binary("+", Addr(name, 0), Binary("*", Reg() as index, Const(size), t), u) if t == u == U64:
                 kind = self.type_of(index)
                 if self.program.physical(name).type.size == size > 1 and kind is not None and not kind.signed:
@@ -195,6 +198,10 @@ def _offset(name: str, offset: int, type_: Type) -> Text:
     if not offset:
         return Text(name, type_)
     return Text(f"{name} {'-' if offset < 0 else '+'} {abs(offset)}", type_, PRECEDENCE["+"])
+
+
+def _plus(name: str, offset: int) -> str:
+    return f"{name}{offset:+}" if offset else name
 
 
 def place(program: Program, leaf: FinalMem) -> str:

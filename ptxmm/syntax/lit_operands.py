@@ -1,0 +1,174 @@
+"""The words of a thread's code: which are registers, which are memory, and what operands mean."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from ptxmm.arith import PRED, U32, U64
+from ptxmm.errors import InputError, near
+from ptxmm.isa import Operand
+from ptxmm.program import Addr, Binary, Const, Expr, Place, Reg, registers
+from ptxmm.syntax.lit_memory import Memory, address, unknown
+from ptxmm.syntax.lit_text import Source
+from ptxmm.syntax.lit_tree import Node
+from ptxmm.syntax.lit_types import Registers
+from ptxmm.syntax.lit_values import TYPES, Reader, Value, bits_of, extended, settle
+
+
+@dataclass(slots=True)
+class Operands:
+    """Reads operands for one thread; `lenient` while the types of its registers are not known."""
+
+    source: Source
+    memory: Memory
+    name: str
+    place: Place
+    registers: Registers
+    lenient: bool = True
+
+    def operand(self, node: Node, mnemonic: str) -> Operand:
+        at = self.source.span(node.start, node.end)
+        match node.kind:
+            case "name" if node.text == "_":
+                return Operand("sink", None, (), at)
+            case "vector":
+                return Operand("vector", None, tuple(self.operand(item, mnemonic) for item in node.args), at)
+            case "memory":
+                return Operand("mem", self._address(node), (), at)
+            case "name" if self.memory.seen(node.text, self.place) is None:
+                if self.lenient:
+                    if node.text in self.memory.families or "@" in node.text:
+                        raise unknown(self.memory, node, self.place)
+                    return Operand("reg", Reg(self.register(node.text, node.start, node.end)), (), at)
+                return Operand("reg", Reg(node.text.removeprefix("%")), (), at)
+            case "name" | "index":
+                return Operand("expr", self._reach(node), (), at)
+        value = self.reader().value(node)
+        return Operand("expr", self._number(value, node, mnemonic), (), at)
+
+    def _number(self, value: Value, node: Node, mnemonic: str) -> Expr:
+        """A number takes the floating type that the mnemonic names."""
+        if value.type is not None:
+            return value.expr
+        type_ = next((t for w in reversed(mnemonic.split(".")) if (t := TYPES.get(w)) is not None), None)
+        if value.fraction is not None or (type_ is not None and type_.floating):
+            return settle(self.source, value, type_ or U32, node)
+        return value.expr
+
+    def _address(self, node: Node) -> Expr:
+        if node.text:
+            message = "the type of an access stands in the instruction"
+            raise self.source.error(message, node.start, node.start + len(node.text))
+        if len(node.args) != 1:
+            raise self.source.error("an address is one expression", node.start, node.end)
+        inner = node.args[0]
+        reader = replace(self.reader(), address=True)
+        if inner.kind == "name" and not self._is_register(inner.text):
+            return self._reach(inner)
+        value = reader.value(inner)
+        if value.type is not None and value.type.bits != U64.bits and not self.lenient:
+            message = f"width mismatch: an address has 64 bits, this has {bits_of(value.type)}"
+            hint = "" if value.type == PRED else f"load it as `.u64`, or widen it with `cvt.u64.u{value.type.bits}`"
+            raise self.source.error(message, inner.start, inner.end, hint)
+        return settle(self.source, value, U64, inner)
+
+    def _is_register(self, text: str) -> bool:
+        name = text.removeprefix("%")
+        return name in self.registers.writes or name in self.registers.types or name in self.registers.declared
+
+    def register(self, text: str, start: int, end: int) -> str:
+        name = text.removeprefix("%")
+        if not name or "." in name or "::" in name or "@" in name:
+            raise self.source.error(f"`{text}` cannot be a register here", start, end)
+        if self.memory.seen(name, self.place) is not None:
+            hint = f"store to it: `st.weak.u32 [{name}], 1;`, or name the register differently"
+            raise self.source.error(f"`{name}` is memory, not a register", start, end, hint)
+        return name
+
+    def reader(self) -> Reader:
+        return Reader(self.source, self._leaf, lenient=self.lenient)
+
+    def _leaf(self, reader: Reader, node: Node) -> Value:
+        match node.kind:
+            case "unary":
+                inner = node.args[0]
+                inner = inner.args[0] if inner.kind == "memory" and len(inner.args) == 1 else inner
+                if inner.kind not in ("name", "index"):
+                    raise self.source.error("`&` takes the address of declared memory", node.start, node.end)
+                return self._element(reader, inner)
+            case "memory":
+                raise self.source.error(
+                    "memory cannot stand here", node.start, node.end, "load it into a register first"
+                )
+            case "final":
+                hint = "a thread sees its own registers; put spaces around `:` in `a ? b : c`"
+                raise self.source.error(f"`{node.text}` cannot stand in code", node.start, node.end, hint)
+            case "index" if reader.address:
+                return self._element(reader, node)
+        name = node.text.removeprefix("%")
+        if node.kind == "name" and name in (self.registers.types if self.lenient else self.registers.readable):
+            return Value(Reg(name), self.registers.types[name])
+        if node.kind == "name" and self.lenient and self.memory.seen(node.text, self.place) is None:
+            return Value(Reg(name), None)
+        if reader.address and node.kind == "name":
+            return Value(self._reach(node), U64)
+        if self.memory.seen(node.text, self.place) is not None:
+            hint = f"load it first: `ld.weak.u32 r0, [{node.text}];`, or write `&{node.text}` for its address"
+            raise self.source.error(f"`{node.text}` is memory, not a register", node.start, node.end, hint)
+        raise self.never(node)
+
+    def never(self, node: Node) -> InputError:
+        name = node.text.removeprefix("%")
+        if "@" in node.text or node.text in self.memory.families:
+            return unknown(self.memory, node, self.place)
+        if "." in name:
+            return self.source.error(f"`{node.text}` is no register that ptxmm knows", node.start, node.end)
+        known = [*self.registers.types, *self.memory.names()]
+        hint = near(name, known) or "write it first, as in `ld.weak.u32 r0, [x];`, or `.reg .u32 r0 = 0;`"
+        return self.source.error(f"nothing writes register `{name}` in thread {self.name}", node.start, node.end, hint)
+
+    def named_address(self, node: Node) -> Value | None:
+        """The address that a bare name denotes to `mov`."""
+        head = node.args[0] if node.kind == "binary" else node
+        if head.kind == "name" and not self._is_register(head.text) and self.memory.seen(head.text, self.place):
+            return replace(self.reader(), address=True).value(node)
+        return None
+
+    def _reach(self, node: Node) -> Addr:
+        """The address of a name or element, which this thread must be able to reach."""
+        if node.kind == "name" and self.memory.seen(node.text, self.place) is None:
+            if "@" not in node.text and node.text not in self.memory.families and self._looks_like_register(node.text):
+                raise self.never(node)
+            raise unknown(self.memory, node, self.place)
+        found = address(self.memory, self.reader(), node, self.place)
+        stranger = self.memory.stranger(found.name, self.place)
+        if stranger:
+            hint = "only threads of the same cluster reach shared memory"
+            raise self.source.error(stranger, node.start, node.end, hint)
+        return found
+
+    def _looks_like_register(self, text: str) -> bool:
+        return text[0] == "%" or re.fullmatch(r"(r|rd|p|f|fd|rs)\d+", text) is not None
+
+    def _element(self, reader: Reader, node: Node) -> Value:
+        """The address of `x`, `a[1]` or `a[r0]`."""
+        base = self._reach(node._replace(kind="name", args=()))
+        if node.kind == "name":
+            return Value(base, U64)
+        size = self.memory.object(base.name).type.size
+        inner = replace(self.reader(), address=True)
+        index = inner.value(node.args[0])
+        at = node._replace(kind="binary", text="*", args=(node.args[0], Node("number", str(size), (), 0, 0)))
+        wide = Value(settle(self.source, index, U64, node.args[0]), index.type)
+        if index.type is None and not registers(index.expr):
+            scaled = inner.binary(at, index, inner.value(at.args[1]))
+        else:
+            scaled = Value(_scaled(inner, at, wide, size), U64)
+        whole = node._replace(kind="binary", text="+", args=(node, node))
+        return inner.binary(whole, Value(base, U64), scaled)
+
+
+def _scaled(reader: Reader, node: Node, index: Value, size: int) -> Expr:
+    expr = extended(index.expr, index.type, U64) if index.type is not None else index.expr
+    return Binary("*", expr, Const(size), U64) if size > 1 else expr
