@@ -43,7 +43,8 @@ from ptxmm.program import (
     View,
     children,
 )
-from ptxmm.syntax import dartagnan, nvidia
+from ptxmm.syntax import dartagnan, lit, nvidia
+from ptxmm.syntax.print_lit import to_lit
 
 PEERS = Path(__file__).resolve().parents[1].parent / "shared" / "peers"
 COLUMNS = sorted((PEERS / "dat3m" / "litmus").rglob("*.litmus"))
@@ -404,6 +405,25 @@ def test_all_of_nvidias_tests_are_read() -> None:
     programs = [program for path in BLOCKS for program in nvidia.read(path.read_text(), str(path))]
     assert len({program.full_name for program in programs}) == len(programs) == 31
     assert all(program.expects for program in programs)
+
+
+def converted(program: Program) -> Program:
+    """The program written as `.lit` and read again."""
+    (back,) = lit.read(to_lit(program), program.path)
+    return back
+
+
+@pytest.mark.parametrize("program", [*dartagnan.read(MP, "mp.litmus"), *nvidia.read(TABLE, "surface.test")])
+def test_a_program_written_as_lit_reads_back_the_same(program: Program) -> None:
+    assert converted(program) == program
+
+
+@pytest.mark.skipif(not COLUMNS, reason="the peers' tests are not here")
+def test_the_peers_tests_written_as_lit_read_back_the_same() -> None:
+    sample = [path for path in COLUMNS if "CADP" not in path.parts]
+    programs = [program for path in sample for program in dartagnan.read(path.read_text(), str(path))]
+    programs += [program for path in BLOCKS for program in nvidia.read(path.read_text(), str(path))]
+    assert [program.full_name for program in programs if converted(program) != program] == []
 
 
 def either(text: str) -> None:
