@@ -1,4 +1,4 @@
-"""Execution barriers: which arrivals form a generation, what synchronises, and whether the execution can be scheduled.
+"""Execution barriers: which arrivals form a generation, and what synchronises.
 
 PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier", "barrier.cluster", "bar.warp.sync".
 A generation of a barrier without a count takes the k-th arrival of every thread that makes one; the other threads must
@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from ptxmm.errors import Undecided
 from ptxmm.events import Event, EventGraph
-from ptxmm.formula import Formulas, Lit
-from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, Thread, WarpSync
-from ptxmm.relation import Rel, Row, Symbolic
+from ptxmm.formula import Lit
+from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, WarpSync
 from ptxmm.values import Table, combined
 
 Group = tuple[object, ...]
@@ -79,7 +78,10 @@ class Barriers:
                 together = (
                     index == members.events[0].thread
                     if alone
-                    else together and place.warp == example.warp and place.lane is not None and bool(mask >> place.lane & 1)
+                    else together
+                    and place.warp == example.warp
+                    and place.lane is not None
+                    and bool(mask >> place.lane & 1)
                 )
             if together:
                 found.append(index)
@@ -126,38 +128,41 @@ class Barriers:
             if wrong != -1:
                 thread = self.program.threads[event.thread].name
                 self.graph.bad.append(
-                    (formulas.both(event.guard, wrong), f"thread {thread}: barrier.cluster.arrive and .wait do not alternate")
+                    (
+                        formulas.both(event.guard, wrong),
+                        f"thread {thread}: barrier.cluster.arrive and .wait do not alternate",
+                    )
                 )
         self._wait_for_all(members)
 
     def _waits(self, event: Event) -> bool:
         return isinstance(event.statement, ClusterBarrier) and event.statement.wait
 
-    def _arrives(self, event: Event) -> bool:
+    def arrives(self, event: Event) -> bool:
         return not self._waits(event)
 
-    def _passed(self, event: Event) -> Lit:
+    def passed(self, event: Event) -> Lit:
         """The literal that a thread went on after a blocking barrier."""
         return self.formulas.both(event.guard, self.graph.passes.get(event.id, 1))
 
-    def _blocking(self, members: Members) -> list[Event]:
+    def blocking(self, members: Members) -> list[Event]:
         return [e for e in members.events if e.id in self.graph.passes]
 
     def _wait_for_all(self, members: Members) -> None:
         """A thread that went on knows that every participant arrived in its generation or had ended."""
-        for event in self._blocking(members):
+        for event in self.blocking(members):
             for number, literal in members.generation[event.id].items():
                 for thread in members.participants:
-                    arrived = self._arrived(members, thread, number)
-                    self.formulas.require(-self._passed(event), -literal, arrived, self.graph.ends[thread])
+                    arrived = self.arrived(members, thread, number)
+                    self.formulas.require(-self.passed(event), -literal, arrived, self.graph.ends[thread])
 
-    def _arrived(self, members: Members, thread: int, number: int) -> Lit:
+    def arrived(self, members: Members, thread: int, number: int) -> Lit:
         formulas = self.formulas
         return formulas.disj(
             [
                 formulas.both(e.guard, members.generation[e.id].get(number, -1))
                 for e in members.events
-                if e.thread == thread and self._arrives(e)
+                if e.thread == thread and self.arrives(e)
             ]
         )
 
@@ -169,7 +174,9 @@ class Barriers:
         formulas, count = self.formulas, members.events[0].barrier[1]
         assert count is not None
         if count <= 0 or count % WARP:
-            raise Undecided(f"a barrier count of {count} is not a multiple of the warp size, which PTX leaves undefined")
+            raise Undecided(
+                f"a barrier count of {count} is not a multiple of the warp size, which PTX leaves undefined"
+            )
         most = sum(self._weight(e) for e in members.events) // count
         for event in members.events:
             table = {number: formulas.var() for number in range(most + 1)} if most else {0: 1}
@@ -178,15 +185,12 @@ class Barriers:
                 formulas.require(*table.values())
             members.generation[event.id] = table
             if event.id in self.graph.passes:
-                formulas.require(-self._passed(event), -table.get(0, -1))
+                formulas.require(-self.passed(event), -table.get(0, -1))
         for number in range(most + 1):
             total: Table = {0: 1}
             for event in members.events:
                 inside = formulas.both(event.guard, members.generation[event.id][number])
-                total = combined(
-                    formulas, total, {0: -inside, self._weight(event): inside} if inside != 1 else {self._weight(event): 1},
-                    lambda a, b: a + b,
-                )  # fmt: skip
+                total = combined(formulas, total, _two(self._weight(event), inside), lambda a, b: a + b)
             if number:
                 formulas.require(total.get(count, -1), total.get(0, -1))
             else:
@@ -222,7 +226,7 @@ class Barriers:
             if count is None:
                 members.syncing[event.id] = event.guard
                 for other in same:
-                    formulas.require(-self._passed(event), -other.chosen, other.guard)
+                    formulas.require(-self.passed(event), -other.chosen, other.guard)
                 continue
             chosen = formulas.var()
             formulas.require(-chosen, event.guard)
@@ -235,7 +239,7 @@ class Barriers:
                     syncing = members.syncing[other.id]
                     step = {0: -syncing, 1: syncing} if syncing != 1 else {1: 1}
                     total = combined(formulas, total, step, lambda a, b: a + b)
-                formulas.require(-self._passed(event), *[l for value, l in total.items() if value >= count])
+                formulas.require(-self.passed(event), *[lit for value, lit in total.items() if value >= count])
 
     def _reduce(self, members: Members) -> None:
         """The result of `bar.red` is that of the predicates of its generation; sync and red do not mix in one."""
@@ -251,7 +255,9 @@ class Barriers:
                 assert isinstance(other.statement, Barrier)
                 if other.statement.kind is not Bar.RED or other.statement.op != statement.op:
                     if together != -1:
-                        raise Undecided("bar.red meets another kind of barrier in one generation, which PTX leaves undefined")
+                        raise Undecided(
+                            "bar.red meets another kind of barrier in one generation, which PTX leaves undefined"
+                        )
                     continue
                 holds = other.predicate
                 weight = self._weight(other)
@@ -265,7 +271,7 @@ class Barriers:
                         total = combined(formulas, total, {1: -no, 0: no} if no not in (1, -1) else {int(no == -1): 1},
                                          lambda a, b: a & b)  # fmt: skip
             formulas.at_most_one(list(event.table.values()))
-            passed = self._passed(event)
+            passed = self.passed(event)
             formulas.require(-passed, *event.table.values())
             for value, literal in total.items():
                 formulas.require(-passed, -literal, event.table.get(value, -1))
@@ -296,137 +302,15 @@ class Barriers:
                         continue
                     literal = self.together(members, one, other)
                     if self.named and kind == "bar":
-                        literal = self.formulas.both(members.syncing[one.id], self._passed(other))
-                    yield one.id, other.id, self.formulas.both(literal, self._passed(other))
+                        literal = self.formulas.both(members.syncing[one.id], self.passed(other))
+                    yield one.id, other.id, self.formulas.both(literal, self.passed(other))
 
     def _edge(self, name: str, one: Event, other: Event) -> bool:
         if name in ("syncbarcl", "execbarcl"):
-            return self._arrives(one) and self._waits(other) and (name == "execbarcl" or one.order is not Order.RELAXED)
+            return self.arrives(one) and self._waits(other) and (name == "execbarcl" or one.order is not Order.RELAXED)
         return other.id in self.graph.passes
-
-    # --- scheduling ---------------------------------------------------------------------------------------------------
-
-    def schedulable(self, rf: Rel, dep: Rel) -> Lit:
-        """The literal that some order in time lets every barrier that was passed complete.
-
-        A generation completes after its arrivals and after the end of the threads it does not wait for; an instruction
-        comes after the barriers before it, an arrival after the instructions before it; a read comes after the write
-        it reads from, an event after the reads it depends on. Without barriers and residency there is nothing to check.
-        """
-        residency = [(i, thread.after) for i, thread in enumerate(self.program.threads) if thread.after]
-        if not self.groups and not residency:
-            return 1
-        size = len(self.graph.events)
-        threads = len(self.program.threads)
-        edges = _Edges(2 * size + threads, self.formulas)
-        for relation in (rf, dep):
-            for i, j, literal in relation.pairs():
-                edges.add(i, j, literal)
-        for thread in range(threads):
-            self._thread_order(edges, thread, size)
-        for key, members in self.groups.items():
-            self._complete(edges, key, members, size)
-        for index, name in residency:
-            self._after(edges, index, name, size)
-        algebra = Symbolic(2 * size + threads, self.formulas)
-        return algebra.is_acyclic(edges.relation())
-
-    def _done(self, event: Event, size: int) -> int:
-        """The node of the moment at which a thread goes on after an event."""
-        return size + event.id if event.id in self.graph.passes else event.id
-
-    def _thread_order(self, edges: _Edges, thread: int, size: int) -> None:
-        mine = [e for e in self.graph.events if e.thread == thread and e.guard != -1]
-        bars = [e for e in mine if e.kind == "B"]
-        both = self.formulas.both
-        for bar in bars:
-            if bar.id in self.graph.passes:
-                edges.add(bar.id, size + bar.id, 1)
-            for event in mine:
-                if event.node < bar.node:
-                    edges.add(self._done(event, size), bar.id, both(event.guard, bar.guard))
-                elif event.node > bar.node:
-                    edges.add(self._done(bar, size), event.id, both(event.guard, bar.guard))
-        for event in mine:
-            edges.add(self._done(event, size), 2 * size + thread, event.guard)
-
-    def _complete(self, edges: _Edges, key: Group, members: Members, size: int) -> None:
-        formulas = self.formulas
-        counted = members.events[0].barrier[1] is not None and not self.named
-        for event in self._blocking(members):
-            passed = self._passed(event)
-            for other in members.events:
-                if not self._arrives(other) or other.id == event.id:
-                    continue
-                if self.named and key[0] == "bar":
-                    literal = members.syncing[other.id]
-                else:
-                    literal = self.together(members, other, event)
-                edges.add(other.id, size + event.id, formulas.both(literal, passed))
-            if counted or self.named:
-                continue
-            for thread in members.participants:
-                if thread != event.thread:
-                    absent = formulas.disj(
-                        [
-                            formulas.both(literal, -self._arrived(members, thread, number))
-                            for number, literal in members.generation[event.id].items()
-                        ]
-                    )
-                    edges.add(2 * size + thread, size + event.id, formulas.both(absent, passed))
-        if counted:
-            self._generations_in_order(edges, members)
-
-    def _generations_in_order(self, edges: _Edges, members: Members) -> None:
-        for one in members.events:
-            for other in members.events:
-                if one.id != other.id:
-                    earlier = [
-                        self.formulas.both(a, b)
-                        for x, a in members.generation[one.id].items()
-                        for y, b in members.generation[other.id].items()
-                        if x and (y > x or y == 0)
-                    ]
-                    literal = self.formulas.conj((self.formulas.disj(earlier), one.guard, other.guard))
-                    edges.add(one.id, other.id, literal)
-
-    def _after(self, edges: _Edges, index: int, name: str, size: int) -> None:
-        """A thread placed `after` another starts when that one's CTA has ended."""
-        first = self.program.thread(name).place
-        for number, thread in enumerate(self.program.threads):
-            if _cta(thread) == (first.kernel, first.device, first.cta):
-                for event in self.graph.events:
-                    if event.thread == index:
-                        edges.add(2 * size + number, event.id, event.guard)
-
-
-class _Edges:
-    """A relation under construction."""
-
-    def __init__(self, size: int, formulas: Formulas) -> None:
-        self.formulas = formulas
-        self.must = [0] * size
-        self.may: dict[int, Row] = {}
-
-    def add(self, i: int, j: int, literal: Lit) -> None:
-        if literal == 1:
-            self.must[i] |= 1 << j
-        elif literal != -1:
-            row = self.may.setdefault(i, {})
-            row[j] = self.formulas.disj((row[j], literal)) if j in row else literal
-            if row[j] == 1:
-                self.must[i] |= 1 << j
-
-    def relation(self) -> Rel:
-        may = {i: {j: l for j, l in row.items() if not self.must[i] >> j & 1} for i, row in self.may.items()}
-        return Rel(self.must, {i: row for i, row in may.items() if row})
 
 
 def _two(weight: int, yes: Lit) -> Table:
     """A table of `weight` where `yes` holds, else 0."""
     return {weight: 1} if yes == 1 else {0: 1} if yes == -1 else {weight: yes, 0: -yes}
-
-
-def _cta(thread: Thread) -> tuple[int, int, int]:
-    place = thread.place
-    return (place.kernel, place.device, place.cta)

@@ -1,4 +1,4 @@
-"""The base vocabulary of a model on a test: every set and relation of `model.VOCABULARY`, with the choices that make it.
+"""The base vocabulary of a model on a test: every set and relation of `model.VOCABULARY`.
 
 Reads-from, coherence and the order of `fence.sc` are chosen by variables; everything else follows.
 """
@@ -8,58 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ptxmm.barriers import Barriers
+from ptxmm.choices import Choices
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
-from ptxmm.memory import Range, part
 from ptxmm.model import SETS
-from ptxmm.program import Atomic, Fence, Order, Place, Program, Proxy, ProxyFence, Scope, Space
+from ptxmm.program import Atomic, Fence, Order, Place, Scope, Space
 from ptxmm.relation import Rel, Row, Set, Symbolic
-from ptxmm.values import Table, gathered
-
-Key = tuple[int, Range]
-
-PROXY_TAGS = {"GEN": Proxy.GENERIC, "SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT}
-ORDER_TAGS = {
-    "WEAK": Order.WEAK, "RLX": Order.RELAXED, "ACQ": Order.ACQUIRE, "REL": Order.RELEASE,
-    "ACQ_REL": Order.ACQ_REL, "SC": Order.SC,
-}  # fmt: skip
-SCOPE_TAGS = {"CTA": Scope.CTA, "CLUSTER": Scope.CLUSTER, "GPU": Scope.GPU, "SYS": Scope.SYS}
-
-
-def order_tag(event: Event) -> Order | None:
-    """The order that counts for an event: of an atomic operation, the read acquires and the write releases."""
-    if event.kind == "B" or isinstance(event.statement, ProxyFence):
-        return None
-    if isinstance(event.statement, Atomic):
-        own = (Order.ACQUIRE,) if event.kind == "R" else (Order.RELEASE,)
-        if event.order in (*own, Order.ACQ_REL):
-            return own[0]
-        return Order.RELAXED
-    return event.order
-
-
-def proxy_tag(event: Event) -> str:
-    """The vocabulary's tag of the proxy that an event uses; ALIAS for the alias fence."""
-    if isinstance(event.statement, ProxyFence):
-        return {"alias": "ALIAS", "texture": "TEX", "surface": "SUR", "constant": "CON"}[event.statement.kind]
-    return next(tag for tag, proxy in PROXY_TAGS.items() if proxy is event.proxy)
-
-
-def includes(scope: Scope, one: Place, other: Place) -> bool:
-    """Whether `scope`, named by a thread at `one`, contains a thread at `other` (PTX ISA, "Scope").
-
-    >>> includes(Scope.CTA, Place(cta=0), Place(cta=1)), includes(Scope.CLUSTER, Place(cta=0), Place(cta=1))
-    (False, True)
-    """
-    match scope:
-        case Scope.CTA:
-            return (one.kernel, one.device, one.cta) == (other.kernel, other.device, other.cta)
-        case Scope.CLUSTER:
-            return (one.kernel, one.device, one.cluster) == (other.kernel, other.device, other.cluster)
-        case Scope.GPU:
-            return one.device == other.device
-        case Scope.SYS:
-            return True
+from ptxmm.tags import ORDER_TAGS, PROXY_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
 
 
 class Base:
@@ -70,17 +25,7 @@ class Base:
         self.events, self.program = graph.events, graph.program
         self.guards = [event.guard for event in self.events]
         self.places = [self._place(event) for event in self.events]
-        self.writers: dict[tuple[str, Range], list[Event]] = {}
-        for event in self.events:
-            if event.kind == "W" and event.guard != -1:
-                for cell in event.cells:
-                    self.writers.setdefault((event.object, cell), []).append(event)
-        self.rf_cells: dict[Key, list[tuple[int, Lit]]] = {}
-        self.co_pairs: dict[tuple[int, int], Lit] = {}
-        self._order_writes()
-        for event in self.events:
-            if event.kind == "R" and event.guard != -1:
-                self._read_from(event)
+        self.choices = Choices(graph)
         self.barriers = Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
 
@@ -97,104 +42,6 @@ class Base:
 
     def _place(self, event: Event) -> Place | None:
         return self.program.threads[event.thread].place if event.thread >= 0 else None
-
-    # --- choices ------------------------------------------------------------------------------------------------------
-
-    def _order_writes(self) -> None:
-        require = self.formulas.require
-        for events in self.writers.values():
-            for w in events:
-                for v in events:
-                    if w.id != v.id and (w.id, v.id) not in self.co_pairs:
-                        self._order_pair(w, v)
-            free = [w.id for w in events if w.thread >= 0]
-            pairs = self.co_pairs
-            for i in free:
-                for j in free:
-                    if i == j or pairs[i, j] == -1:
-                        continue
-                    for k in free:
-                        if k not in (i, j) and pairs[j, k] != -1:
-                            require(-pairs[i, j], -pairs[j, k], pairs[i, k])
-
-    def _order_pair(self, w: Event, v: Event) -> None:
-        if w.thread < 0 or v.thread < 0:
-            first = w.thread < 0
-            self.co_pairs[w.id, v.id] = v.guard if first else -1
-            self.co_pairs[v.id, w.id] = -1 if first else w.guard
-            return
-        forth, back = self.formulas.var(), self.formulas.var()
-        self.formulas.require(-forth, -back)
-        for literal in (forth, back):
-            self.formulas.require(-literal, w.guard)
-            self.formulas.require(-literal, v.guard)
-        self.co_pairs[w.id, v.id], self.co_pairs[v.id, w.id] = forth, back
-
-    def _read_from(self, read: Event) -> None:
-        self._one_value(read)
-        for cell in read.cells:
-            sources = [w for w in self.writers[read.object, cell] if w.id != read.rmw]
-            wanted = self._cell_table(read, cell)
-            stored = [self._cell_table(w, cell) for w in sources]
-            if all(len(table) == 1 for table in stored):
-                found = self._from_constants(read, sources, [next(iter(table)) for table in stored], wanted)
-            else:
-                found = self._from_any(read, sources, stored, wanted)
-            for source, literal in zip(sources, found, strict=True):
-                self.formulas.require(-literal, source.guard)
-            self.rf_cells[read.id, cell] = [(w.id, l) for w, l in zip(sources, found, strict=True) if l != -1]
-
-    def _one_value(self, event: Event) -> None:
-        """Exactly one entry of the table of an event that runs is right."""
-        literals = list(event.table.values())
-        if len(literals) == 2 and literals[0] == -literals[1]:
-            return
-        self.formulas.at_most_one(literals)
-        self.formulas.require(-event.guard, *literals)
-
-    def _cell_table(self, event: Event, cell: Range) -> Table:
-        if event.where == cell:
-            return event.table
-        return gathered(self.formulas, [(part(v, event.where, cell), l) for v, l in event.table.items()])
-
-    def _from_constants(self, read: Event, sources: list[Event], values: list[int], wanted: Table) -> list[Lit]:
-        """Every source has one value: a value that one source has identifies it."""
-        formulas, guard = self.formulas, read.guard
-        found: dict[int, Lit] = {}
-        for value, literal in wanted.items():
-            same = [w.id for w, v in zip(sources, values, strict=True) if v == value]
-            here = formulas.both(guard, literal)
-            if len(same) == 2:
-                one = formulas.var()
-                found[same[0]], found[same[1]] = formulas.both(here, one), formulas.both(here, -one)
-            elif len(same) == 1:
-                found[same[0]] = here
-            else:
-                choices = [formulas.var() for _ in same]
-                found.update(zip(same, choices, strict=True))
-                for choice in choices:
-                    formulas.require(-choice, here)
-                formulas.at_most_one(choices)
-                formulas.require(-here, *choices)
-        return [found.get(w.id, -1) for w in sources]
-
-    def _from_any(self, read: Event, sources: list[Event], stored: list[Table], wanted: Table) -> list[Lit]:
-        formulas, guard = self.formulas, read.guard
-        if len(sources) == 2:
-            one = formulas.var()
-            found = [formulas.both(guard, one), formulas.both(guard, -one)]
-        elif len(sources) == 1:
-            found = [guard]
-        else:
-            found = [formulas.var() for _ in sources]
-            for choice in found:
-                formulas.require(-choice, guard)
-            formulas.at_most_one(found)
-            formulas.require(-guard, *found)
-        for choice, table in zip(found, stored, strict=True):
-            for value, literal in table.items():
-                formulas.require(-choice, -literal, wanted.get(value, -1))
-        return found
 
     # --- sets ---------------------------------------------------------------------------------------------------------
 
@@ -235,7 +82,7 @@ class Base:
 
     # --- relations ----------------------------------------------------------------------------------------------------
 
-    def _relation(self, name: str) -> Rel:
+    def _relation(self, name: str) -> Rel:  # noqa: PLR0912 (one arm for each base relation)
         match name:
             case "id":
                 return self._masks(lambda e: 1 << e.id)
@@ -349,7 +196,7 @@ class Base:
 
     def _rf(self) -> Rel:
         found: dict[tuple[int, int], list[Lit]] = {}
-        for (read, _), sources in self.rf_cells.items():
+        for (read, _), sources in self.choices.sources.items():
             for write, literal in sources:
                 found.setdefault((write, read), []).append(literal)
         return self._exact({pair: self.formulas.disj(parts) for pair, parts in found.items()})
@@ -365,44 +212,44 @@ class Base:
 
     def _co(self) -> Rel:
         whole = all(len(event.cells) <= 1 for event in self.events)
-        return self._exact(self.co_pairs, transitive=whole)
+        return self._exact(self.choices.before, transitive=whole)
 
     def _fr(self) -> Rel:
         found: dict[tuple[int, int], list[Lit]] = {}
         both = self.formulas.both
-        for (read, cell), sources in self.rf_cells.items():
-            for later in self.writers[self.events[read].object, cell]:
+        for (read, cell), sources in self.choices.sources.items():
+            for later in self.choices.writers[self.events[read].object, cell]:
                 for write, literal in sources:
                     if write != later.id:
-                        through = both(literal, self.co_pairs[write, later.id])
+                        through = both(literal, self.choices.before[write, later.id])
                         if through != -1:
                             found.setdefault((read, later.id), []).append(through)
         return self._exact({pair: self.formulas.disj(parts) for pair, parts in found.items()})
 
     def _sr(self) -> Rel:
-        kinds: dict[tuple[Place, Scope], int] = {}
-        for event, place in zip(self.events, self.places, strict=True):
-            if place is not None and event.scope is not None:
-                kinds[place, event.scope] = kinds.get((place, event.scope), 0) | 1 << event.id
-        rows = {
-            (place, scope): sum(
-                mask
-                for (other, named), mask in kinds.items()
-                if includes(scope, place, other) and includes(named, other, place)
-            )
-            for place, scope in kinds
-        }
-        return self._masks(
-            lambda e: rows[self.program.threads[e.thread].place, e.scope] if e.thread >= 0 and e.scope else 0
-        )
+        """Scopes are nested, so two that both include the other's thread agree on the narrower one."""
+        groups: dict[tuple[Scope, Scope, object], int] = {}
+        scoped = [(e, p, e.scope) for e, p in zip(self.events, self.places, strict=True) if p and e.scope]
+        for event, place, scope in scoped:
+            for narrower in SCOPES[: SCOPES.index(scope) + 1]:
+                key = (scope, narrower, scope_key(narrower, place))
+                groups[key] = groups.get(key, 0) | 1 << event.id
+        rows = [0] * len(self.events)
+        for event, place, scope in scoped:
+            for other in SCOPES:
+                narrower = min(scope, other, key=SCOPES.index)
+                rows[event.id] |= groups.get((other, narrower, scope_key(narrower, place)), 0)
+        return Rel(rows, {})
 
     def _same_scope(self, scope: Scope) -> Rel:
-        masks: dict[Place, int] = {}
-        for event, place in zip(self.events, self.places, strict=True):
-            if place is not None:
-                masks[place] = masks.get(place, 0) | 1 << event.id
-        rows = {p: sum(mask for q, mask in masks.items() if includes(scope, p, q)) for p in masks}
-        return self._masks(lambda e: rows[self.program.threads[e.thread].place] if e.thread >= 0 else 0)
+        groups: dict[object, int] = {}
+        placed = [(e, scope_key(scope, p)) for e, p in zip(self.events, self.places, strict=True) if p]
+        for event, key in placed:
+            groups[key] = groups.get(key, 0) | 1 << event.id
+        rows = [0] * len(self.events)
+        for event, key in placed:
+            rows[event.id] = groups[key]
+        return Rel(rows, {})
 
     def _sync_fence(self) -> Rel:
         """One total order of the fence.sc events, of which the pairs in program order or mutual scope are kept."""
@@ -413,12 +260,12 @@ class Base:
             for other in fences[:place]:
                 literal = formulas.var()
                 before[one.id, other.id], before[other.id, one.id] = literal, -literal
-        ids = [e.id for e in fences]
+        ids, clauses = [e.id for e in fences], formulas.clauses
         for place, i in enumerate(ids):
             for second, j in enumerate(ids[:place]):
                 for k in ids[:second]:
-                    formulas.require(-before[i, j], -before[j, k], before[i, k])
-                    formulas.require(before[i, j], before[j, k], -before[i, k])
+                    clauses.append((-before[i, j], -before[j, k], before[i, k]))
+                    clauses.append((before[i, j], before[j, k], -before[i, k]))
         kept = {
             (i, j): literal
             for (i, j), literal in before.items()
@@ -446,8 +293,3 @@ class Base:
 def same_virtual_bytes(a: Event, b: Event) -> bool:
     """Whether two accesses overlap in virtual addresses (8.2.1)."""
     return a.object == b.object and a.virtual == b.virtual and any(cell in b.cells for cell in a.cells)
-
-
-def kernels(program: Program) -> set[int]:
-    """The kernels that a test's threads belong to."""
-    return {thread.place.kernel for thread in program.threads}

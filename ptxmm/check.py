@@ -14,15 +14,15 @@ from functools import lru_cache
 from ptxmm import execution
 from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
-from ptxmm.events import event_graph
 from ptxmm.expect import judged, stated_words
 from ptxmm.formula import Lit
+from ptxmm.graph import event_graph
 from ptxmm.model import Model
 from ptxmm.program import Expr, Program, Quantifier, Unary
 from ptxmm.solve import Loaded, Session, Truth
 from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
 
-PRED_NOT = "!"
+LARGE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ def _decided(program: Program, model: Model, options: Options, result: Result) -
     pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
     result = _outcome(encoding, options, result)
     if pairs is None:
-        no_names = Answer("unknown", why=f"the model {model.name} does not say which relation is causality or moral strength")
+        no_names = Answer(
+            "unknown", why=f"the model {model.name} does not say which relation is causality or moral strength"
+        )
         return replace(result, race=no_names) if asks_races else result
     if pairs or asks_races or prefix is not encoding:
         result = _races(prefix, list(pairs), options, result)
@@ -106,7 +108,7 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
     if condition is None:
         return result
     every = condition.quantifier is Quantifier.FORALL
-    goal: Expr = Unary(PRED_NOT, condition.formula) if every else condition.formula
+    goal: Expr = Unary("!", condition.formula) if every else condition.formula
     wanted = [goal] if encoding.program.filter is None else [encoding.program.filter, goal]
     literals = [encoding.condition(formula) for formula in wanted]
     reached, missed = ("fails", "holds") if every else ("allowed", "forbidden")
@@ -116,7 +118,7 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
         return replace(result, verdict="unknown", why=answer.why)
     if answer.truth is Truth.UNSAT:
         return replace(result, verdict=missed, by=answer.core)
-    one = execution.concrete(encoding, answer.assignment, goal)
+    one = execution.concrete(encoding, answer.assignment or {}, goal)
     witness = execution.shown(one, goal=condition.formula) if options.witness else None
     return replace(result, verdict=reached, witness=witness)
 
@@ -148,20 +150,23 @@ class Question:
         here = session()
         prefix = here.prefix()
         named = [(f"{prefix}a{i}", literal) for i, (_, literal) in enumerate(self.encoding.axioms) if literal != 1]
-        text = formulas.text(self.asserted, [*named, (f"{prefix}goal", self.goal)], f"{prefix}v")
+        asserted = [*self.asserted, self.goal]
+        text = formulas.text(asserted, named, f"{prefix}v")
+        names = [name[len(prefix) :] for name, _ in named]
+        if len(text) > LARGE and not options.witness:
+            text = formulas.text([*asserted, *(literal for _, literal in named)], (), f"{prefix}v")
+            names = []
         with here.load(text, prefix) as loaded:
-            names = [name[len(prefix) :] for name, _ in named]
-            return self._answer(loaded, [*names, "goal"], options)
+            return self._answer(loaded, names, options)
 
     def _answer(self, loaded: Loaded, names: list[str], options: Options) -> Found:
         answer = loaded.check(names, options.timeout)
         if answer is Truth.SAT:
-            return Found(answer, assignment=loaded.assignment())
+            return Found(answer, assignment=loaded.assignment(self.encoding.formulas.variables))
         if answer is Truth.UNKNOWN:
             return Found(answer, why=loaded.why())
-        axioms = [name for name, _ in self.encoding.axioms]
         core = loaded.core()
-        return Found(answer, core=tuple(axioms[int(n[1:])] for n in names if n in core and n != "goal"))
+        return Found(answer, core=tuple(self.encoding.axioms[int(n[1:])][0] for n in names if n in core))
 
 
 # --- races, cut loops, undefined accesses -----------------------------------------------------------------------------
@@ -190,7 +195,7 @@ def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: 
                 answers[name] = Found(
                     truth,
                     why=loaded.why() if truth is Truth.UNKNOWN else "",
-                    assignment=loaded.assignment() if truth is Truth.SAT else None,
+                    assignment=loaded.assignment(formulas.variables) if truth is Truth.SAT else None,
                 )
     result = _uncertain(encoding, answers, result)
     return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result
@@ -219,7 +224,7 @@ def _void(result: Result) -> str:
 
 def _reasons(encoding: Encoding, found: Found) -> list[str]:
     known = encoding.formulas.value(range(2, encoding.formulas.next + 1), found.assignment or {})
-    reasons = [why for l, why in encoding.graph.bad if (known[l] if l > 0 else not known[-l])]
+    reasons = [why for lit, why in encoding.graph.bad if (known[lit] if lit > 0 else not known[-lit])]
     return list(dict.fromkeys(reasons)) or [why for _, why in encoding.graph.bad]
 
 
@@ -271,11 +276,13 @@ def smt2(program: Program, model: Model, options: Options) -> str:
     formula = None
     if condition is not None:
         every = condition.quantifier is Quantifier.FORALL
-        formula = Unary(PRED_NOT, condition.formula) if every else condition.formula
+        formula = Unary("!", condition.formula) if every else condition.formula
     goals = [encoding.condition(f) for f in (program.filter, formula) if f is not None]
     named = [(f"axiom-{name}", literal) for name, literal in encoding.axioms]
-    text = encoding.formulas.text([*encoding.asserted, -encoding.bad, *goals], [(f"|{n}|", l) for n, l in named])
-    header = f"; {program.full_name} under {model.name}: sat when the condition's states are reachable\n(set-logic QF_UF)\n"
+    text = encoding.formulas.text([*encoding.asserted, -encoding.bad, *goals], [(f"|{n}|", lit) for n, lit in named])
+    header = (
+        f"; {program.full_name} under {model.name}: sat when the condition's states are reachable\n(set-logic QF_UF)\n"
+    )
     return header + text + "\n" + "".join(f"(assert |{name}|)\n" for name, _ in named) + "(check-sat)\n"
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxmm.base import Base, same_virtual_bytes
+from ptxmm.closure import components
 from ptxmm.errors import Undecided
-from ptxmm.events import Event, EventGraph, event_graph
+from ptxmm.evaluation import Evaluation
+from ptxmm.events import Event, EventGraph
 from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
 from ptxmm.finals import Finals
 from ptxmm.formula import Formulas, Lit
+from ptxmm.graph import event_graph
 from ptxmm.model import Check, Model
-from ptxmm.plan import Evaluation, Plan, plan_of
+from ptxmm.plan import Plan, plan_of
 from ptxmm.program import Expr, Program
 from ptxmm.relation import Rel, Symbolic
+from ptxmm.schedule import Schedule
 
 CAUSALITY = ("cause", "causality", "causality-order")
 STRONG = ("ms", "morally-strong", "morally_strong")
@@ -68,7 +72,7 @@ def encode(program: Program, model: Model, bound: int, *, prefix: bool = False) 
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
     ensure_no_thin_air(encoding, dep)
-    encoding.asserted = [*graph.assumed, base.barriers.schedulable(base.rel("rf"), dep)]
+    encoding.asserted = [*graph.assumed, Schedule(base.barriers).literal(base.rel("rf"), dep)]
     if not prefix:
         encoding.asserted += [*graph.ends, -graph.cut]
     return encoding
@@ -76,18 +80,20 @@ def encode(program: Program, model: Model, bound: int, *, prefix: bool = False) 
 
 def ensure_no_thin_air(encoding: Encoding, dep: Rel) -> None:
     """Raise Undecided where values may feed on themselves and no axiom forbids it: tables hold only grounded values."""
-    algebra, base = encoding.evaluation.algebra, encoding.base
-    flow = algebra.union(base.rel("rf"), dep)
-    scratch = Symbolic(algebra.size, Formulas())
-    possible = Rel(flow.row_masks(), {})
-    if scratch.is_acyclic(possible) == 1:
+    algebra, formulas = encoding.evaluation.algebra, encoding.formulas
+    flow = algebra.union(encoding.base.rel("rf"), dep)
+    part_of = {i: number for number, part in enumerate(components(flow.row_masks())) for i in part}
+    circular = [(i, j, literal) for i, j, literal in flow.pairs() if i in part_of and part_of[i] == part_of.get(j)]
+    if not circular:
         return
+    guards = encoding.base.guards
     for _, check, negated, slot in encoding.plan.axioms:
         if check is Check.ACYCLIC and not negated:
             order = encoding.evaluation.rel(slot)
-            if all(order.lit(i, j) in (1, literal) for i, j, literal in flow.pairs()):
+            if all(formulas.implies((literal, guards[i], guards[j]), order.lit(i, j)) for i, j, literal in circular):
                 return
-    raise Undecided(f"the model {encoding.model.name} does not forbid values out of thin air, and this test can make them")
+    name = encoding.model.name
+    raise Undecided(f"the model {name} does not forbid values out of thin air, and this test can make them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,11 @@ class RacePair:
 
 
 def race_pairs(encoding: Encoding) -> list[RacePair] | None:
-    """The possible data races (PTX ISA 8.7.1), or None where the model names no causality or no moral strength."""
+    """The possible data races (PTX ISA 8.7.1), or None where the model names no causality or no moral strength.
+
+    Accesses of one thread through one proxy do not race; through different proxies they do, where no proxy fence
+    carries causality from one to the other.
+    """
     cause, strong = encoding.evaluation.named(*CAUSALITY), encoding.evaluation.named(*STRONG)
     if cause is None or strong is None:
         return None
@@ -114,7 +124,7 @@ def race_pairs(encoding: Encoding) -> list[RacePair] | None:
     for events in groups.values():
         for place, one in enumerate(events):
             for other in events[:place]:
-                if one.thread == other.thread or "W" not in (one.kind, other.kind):
+                if (one.thread, one.proxy) == (other.thread, other.proxy) or "W" not in (one.kind, other.kind):
                     continue
                 if not same_virtual_bytes(one, other):
                     continue
@@ -132,4 +142,3 @@ def race_pairs(encoding: Encoding) -> list[RacePair] | None:
 def may_mix(encoding: Encoding) -> bool:
     """Whether accesses of different sizes to the same bytes are possible at all."""
     return bool(mixed_objects(encoding.graph))
-

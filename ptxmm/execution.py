@@ -1,19 +1,21 @@
-"""An execution taken from an assignment, checked again without the solver: values, order and every axiom, concretely."""
+"""An execution taken from an assignment, checked again without the solver: values, order and every axiom."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ptxmm import model as cat
 from ptxmm.arith import Type
+from ptxmm.closure import bits
 from ptxmm.encode import Encoding
 from ptxmm.errors import PtxmmError
+from ptxmm.evaluation import Evaluation
 from ptxmm.events import Event, final_leaves
 from ptxmm.formula import Formulas, Lit
 from ptxmm.memory import Range, part
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
-from ptxmm.relation import Rel, Row, Set, Symbolic, bits
-from ptxmm.plan import Evaluation
+from ptxmm.relation import Rel, Row, Set, Symbolic
 from ptxmm.values import Possible, Table, truth
 from ptxmm.verdict import Execution, Happening
 
@@ -63,7 +65,7 @@ def concrete(encoding: Encoding, assignment: dict[int, bool], goal: Expr | None 
         if running >> event.id & 1 and event.kind in "RW":
             one.values[event.id] = one.constant(event.table)
     one.reads = _reads(one)
-    one.order = frozenset(pair for pair, literal in encoding.base.co_pairs.items() if one.true(literal))
+    one.order = frozenset(pair for pair, literal in encoding.base.choices.before.items() if one.true(literal))
     _check_order(one)
     for literal in encoding.asserted:
         if not one.true(literal):
@@ -89,7 +91,7 @@ def satisfied(one: Concrete, goal: Expr) -> bool:
 def _reads(one: Concrete) -> dict[tuple[int, Range], int]:
     events = one.encoding.graph.events
     found = {}
-    for (read, cell), sources in one.encoding.base.rf_cells.items():
+    for (read, cell), sources in one.encoding.base.choices.sources.items():
         if not one.running >> read & 1:
             continue
         chosen = [write for write, literal in sources if one.true(literal)]
@@ -206,9 +208,7 @@ def _edges(one: Concrete, kept: set[int]) -> dict[str, frozenset[tuple[int, int]
     graph = one.encoding.graph
     edges: dict[str, frozenset[tuple[int, int]]] = {}
     order = [e for e in graph.events if e.id in kept and e.thread >= 0]
-    edges["po"] = frozenset(
-        (a.id, b.id) for a, b in zip(order, order[1:], strict=False) if a.thread == b.thread
-    )
+    edges["po"] = frozenset((a.id, b.id) for a, b in pairwise(order) if a.thread == b.thread)
     edges["rf"] = frozenset((write, read) for (read, _), write in one.reads.items())
     co = {(i, j) for i, j in one.order if {i, j} <= kept}
     middle = {(i, k) for i, j in co for j2, k in co if j == j2}
@@ -228,7 +228,10 @@ def _synchronisations(one: Concrete) -> list[str]:
     """Names of the model and of the vocabulary that say what synchronises."""
     model = one.encoding.model
     own = [s.name for s in model.statements if isinstance(s, cat.Let) and s.name in ("sync", "barrier", "sw")]
-    return [*dict.fromkeys(own), *(n for n in ("sync_fence", "syncbar", "syncwarp", "syncbarcl") if one.encoding.plan.uses(n))]
+    return [
+        *dict.fromkeys(own),
+        *(n for n in ("sync_fence", "syncbar", "syncwarp", "syncbarcl") if one.encoding.plan.uses(n)),
+    ]
 
 
 def _pairs_of(one: Concrete, name: str) -> list[tuple[int, int]]:

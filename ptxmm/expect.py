@@ -12,9 +12,7 @@ OUTCOMES = frozenset({"allowed", "forbidden", "holds", "fails"})
 
 def stated_words(program: Program, model: str, default: str) -> tuple[Word, ...]:
     """The verdicts that a test states for a model."""
-    return tuple(
-        word for expect in program.expects if model in (expect.models or (default,)) for word in expect.words
-    )
+    return tuple(word for expect in program.expects if model in (expect.models or (default,)) for word in expect.words)
 
 
 def judged(result: Result, words: tuple[Word, ...]) -> Result:
@@ -40,7 +38,9 @@ def _surprise(result: Result, word: Word) -> str:
     answer: Answer = getattr(result, word.word.removeprefix("no "))
     wanted = "no" if negative else "yes"
     if answer.verdict != wanted:
-        got = {"yes": _positive(answer, word), "no": f"no {word.word.removeprefix('no ')}"}.get(answer.verdict, "unknown")
+        got = {"yes": _positive(answer, word), "no": f"no {word.word.removeprefix('no ')}"}.get(
+            answer.verdict, "unknown"
+        )
         return f"expected {word}, got {got}"
     if word.on is not None and set(word.on) != set(answer.on):
         return f"expected {word}, got {_positive(answer, word)}"

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ptxmm.errors import Unsupported
 from ptxmm.events import EventGraph
 from ptxmm.memory import Range
 from ptxmm.model import FEATURES, Model
 from ptxmm.program import (
-    Atomic, Barrier, ClusterBarrier, Fence, Load, Order, Program, Proxy, ProxyFence, Scope, Store, WarpSync,
+    Atomic,
+    Barrier,
+    ClusterBarrier,
+    Fence,
+    Load,
+    Order,
+    Program,
+    Proxy,
+    ProxyFence,
+    Scope,
+    Store,
+    WarpSync,
 )  # fmt: skip
 
 VIEWS = {
@@ -64,7 +76,7 @@ def mixed_objects(graph: EventGraph) -> list[str]:
 
 
 def _overlap(ranges: list[Range]) -> bool:
-    return any(a[0] + a[1] > b[0] for a, b in zip(ranges, ranges[1:], strict=False))
+    return any(a[0] + a[1] > b[0] for a, b in pairwise(ranges))
 
 
 def ensure_readonly(graph: EventGraph) -> None:
@@ -72,4 +84,6 @@ def ensure_readonly(graph: EventGraph) -> None:
     written = {e.object for e in graph.events if e.kind == "W" and e.thread >= 0 and e.guard != -1}
     for event in graph.events:
         if isinstance(event.statement, Load) and event.statement.readonly and event.object in written:
-            raise Unsupported(f"ld.global.nc reads `{event.object}`, which the test writes: the memory model leaves that out")
+            raise Unsupported(
+                f"ld.global.nc reads `{event.object}`, which the test writes: the memory model leaves that out"
+            )

@@ -45,7 +45,9 @@ class Finals:
                 continue
             piece, shift = (first, last - first), 8 * (first - leaf.offset)
             mask = (1 << 8 * piece[1]) - 1 << shift
-            here = gathered(self.formulas, [(part(v, cell, piece) << shift, l) for v, l in self._cell(item.name, cell).items()])
+            here = gathered(
+                self.formulas, [(part(v, cell, piece) << shift, lit) for v, lit in self._cell(item.name, cell).items()]
+            )
             table = combined(self.formulas, table, here, lambda a, b, m=mask: a & ~m | b)  # type: ignore[misc]
         return table
 
@@ -53,16 +55,16 @@ class Finals:
         entries = []
         for write, literal in self.lasts(name, cell):
             event = self.base.events[write]
-            for value, l in event.table.items():
-                entries.append((part(value, event.where, cell), self.formulas.both(literal, l)))
+            for value, lit in event.table.items():
+                entries.append((part(value, event.where, cell), self.formulas.both(literal, lit)))
         return gathered(self.formulas, entries)
 
     def lasts(self, name: str, cell: Range) -> list[tuple[int, Lit]]:
         """For each write of a cell, the literal that it is the last; exactly one is."""
         key = (name, cell)
         if key not in self.last:
-            writers = self.base.writers[key]
-            pairs, formulas = self.base.co_pairs, self.formulas
+            writers = self.base.choices.writers[key]
+            pairs, formulas = self.base.choices.before, self.formulas
             if len(writers) <= 2:
                 stored = writers[-1].guard if len(writers) == 2 else -1
                 self.last[key] = [(writers[0].id, -stored), *((w.id, stored) for w in writers[1:])]

@@ -97,6 +97,23 @@ class Formulas:
         """The disjunction, folded."""
         return -self.conj([-literal for literal in literals])
 
+    def implies(self, stronger: Iterable[Lit], weaker: Lit) -> bool:
+        """Whether literals together imply another, by their parts alone (False where that does not show it)."""
+        known = set().union(*(self._parts(literal) for literal in stronger))
+        choices = [weaker, *(-kid for kid in self.kids.get(-weaker, ()))]
+        return -1 in known or any(self._parts(choice) <= known for choice in choices)
+
+    def _parts(self, literal: Lit) -> set[Lit]:
+        found: set[Lit] = set()
+        stack = [literal]
+        while stack:
+            part = stack.pop()
+            if part in self.kids:
+                stack.extend(self.kids[part])
+            elif part != 1:
+                found.add(part)
+        return found
+
     def require(self, *clause: Lit) -> None:
         """Assert that one of the literals holds."""
         kept = {literal for literal in clause if literal != -1}
@@ -134,9 +151,15 @@ class Formulas:
         seen.discard(1)
         return sorted(seen)
 
-    def text(self, asserted: Sequence[Lit], named: Sequence[tuple[str, Lit]], prefix: str = "p") -> str:
-        """SMT-LIB text: `asserted` and all clauses hold, and each name in `named` implies its literal."""
-        roots = [*asserted, *(literal for _, literal in named)]
+    def text(
+        self,
+        asserted: Sequence[Lit],
+        named: Sequence[tuple[str, Lit]] = (),
+        prefix: str = "p",
+        equal: Sequence[tuple[str, Lit]] = (),
+    ) -> str:
+        """SMT-LIB text: `asserted` and all clauses hold, each name in `named` implies its literal, in `equal` is it."""
+        roots = [*asserted, *(literal for _, literal in named), *(literal for _, literal in equal)]
         roots.extend(literal for clause in self.clauses for literal in clause)
         order = self.below(roots)
         uses = self._uses(order, roots)
@@ -161,6 +184,7 @@ class Formulas:
         lines.extend(f"(assert {shown[literal]})" for literal in asserted if literal != 1)
         for name, literal in named:
             lines.append(f"(declare-const {name} Bool)\n(assert (or (not {name}) {shown[literal]}))")
+        lines.extend(f"(define-fun {name} () Bool {shown[literal]})" for name, literal in equal)
         return "\n".join(lines)
 
     def _uses(self, order: Sequence[int], roots: Sequence[Lit]) -> dict[int, int]:

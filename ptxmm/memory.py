@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ptxmm.arith import wrap
 from ptxmm.program import Addr, Object, Program
@@ -35,7 +36,7 @@ def initial(program: Program, item: Object, cell: Range) -> int:
 
 @dataclass
 class Memory:
-    """What is known of memory while the possible values grow: the byte ranges accessed and the values stored to each."""
+    """What is known of memory while the possible values grow: the byte ranges accessed and what is stored to each."""
 
     program: Program
     ranges: dict[str, set[Range]] = field(default_factory=dict)
@@ -74,11 +75,11 @@ class Memory:
         """The cells of an object: the finest pieces that its accesses cut it into."""
         if name not in self._cells:
             ranges = sorted(self.ranges.get(name, ()))
-            if all(a[0] + a[1] <= b[0] for a, b in zip(ranges, ranges[1:], strict=False)):
+            if all(a[0] + a[1] <= b[0] for a, b in pairwise(ranges)):
                 self._cells[name] = ranges
             else:
                 edges = sorted({edge for offset, size in ranges for edge in (offset, offset + size)})
-                pieces = [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+                pieces = [(a, b - a) for a, b in pairwise(edges)]
                 self._cells[name] = [p for p in pieces if any(_inside(p, r) for r in ranges)]
         return self._cells[name]
 

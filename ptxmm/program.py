@@ -479,7 +479,8 @@ class Program:
     @cached_property
     def by_name(self) -> dict[str, Object | View]:
         """Objects and views by their declared names."""
-        return {item.name: item for item in (*self.objects, *self.views)}
+        items: tuple[Object | View, ...] = (*self.objects, *self.views)
+        return {item.name: item for item in items}
 
     def physical(self, name: str) -> Object:
         """The object behind a declared name: itself, or what a chain of views ends in."""

@@ -7,19 +7,11 @@ the certain pairs as bit masks; with no uncertain pair it is the concrete carrie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 
+from ptxmm.closure import bits, closed_masks, components, eliminate, loops
 from ptxmm.formula import Formulas, Lit
 
 Row = dict[int, Lit]
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The positions of the ones in a mask, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 class Rel:
@@ -78,6 +70,12 @@ class Set:
         return mask
 
 
+def _rows_of(rel: Rel) -> tuple[int, int]:
+    """The masks of the events with certain, and with uncertain successors."""
+    certain = sum(1 << i for i, mask in enumerate(rel.must) if mask)
+    return certain, sum(1 << i for i in rel.may)
+
+
 class Symbolic:
     """The symbolic carrier over `size` events: every operation is exact, nothing is approximated."""
 
@@ -109,7 +107,7 @@ class Symbolic:
 
     def set_union(self, a: Set, b: Set) -> Set:
         must = a.must | b.must
-        may = {i: l for i, l in a.may.items() if not must >> i & 1}
+        may = {i: lit for i, lit in a.may.items() if not must >> i & 1}
         for i, literal in b.may.items():
             if not must >> i & 1:
                 may[i] = self.formulas.disj((may[i], literal)) if i in may else literal
@@ -124,17 +122,17 @@ class Symbolic:
         for i, literal in b.may.items():
             if a.must >> i & 1:
                 may[i] = literal
-        return Set(a.must & b.must, {i: l for i, l in may.items() if l != -1})
+        return Set(a.must & b.must, {i: lit for i, lit in may.items() if lit != -1})
 
     def set_diff(self, a: Set, b: Set) -> Set:
-        must, may = a.must & ~b.must, {i: l for i, l in a.may.items() if not b.must >> i & 1}
+        must, may = a.must & ~b.must, {i: lit for i, lit in a.may.items() if not b.must >> i & 1}
         for i, literal in b.may.items():
             if must >> i & 1:
                 must &= ~(1 << i)
                 may[i] = -literal
             elif i in may:
                 may[i] = self.formulas.both(may[i], -literal)
-        return Set(must, {i: l for i, l in may.items() if l != -1})
+        return Set(must, {i: lit for i, lit in may.items() if lit != -1})
 
     # --- pointwise ----------------------------------------------------------------------------------------------------
 
@@ -177,9 +175,7 @@ class Symbolic:
 
     def diff(self, a: Rel, b: Rel) -> Rel:
         must = [x & ~y for x, y in zip(a.must, b.must, strict=True)]
-        may = {
-            i: {j: literal for j, literal in row.items() if not b.must[i] >> j & 1} for i, row in a.may.items()
-        }
+        may = {i: {j: literal for j, literal in row.items() if not b.must[i] >> j & 1} for i, row in a.may.items()}
         both = self.formulas.both
         for i, row in b.may.items():
             mine = may.setdefault(i, {})
@@ -202,7 +198,7 @@ class Symbolic:
             for i in bits(a.must):
                 may[i] = dict(b.may)
         for i, literal in a.may.items():
-            may[i] = dict.fromkeys(bits(b.must), literal) | {j: both(literal, l) for j, l in b.may.items()}
+            may[i] = dict.fromkeys(bits(b.must), literal) | {j: both(literal, lit) for j, lit in b.may.items()}
         return self._clean(must, may)
 
     def identity(self, a: Set) -> Rel:
@@ -266,13 +262,7 @@ class Symbolic:
 
     def seq(self, a: Rel, b: Rel, within: list[int] | None = None) -> Rel:
         """`a ; b`, only the pairs that `within` masks where it is given."""
-        filled = 0
-        for j, mask in enumerate(b.must):
-            if mask:
-                filled |= 1 << j
-        partial = 0
-        for j in b.may:
-            partial |= 1 << j
+        filled, partial = _rows_of(b)
         must = [0] * self.size
         for i, mask in enumerate(a.must):
             if mask & filled:
@@ -294,8 +284,12 @@ class Symbolic:
                         mine.setdefault(k, []).append(literal)
                     if partial >> j & 1:
                         self._collect(mine, b.may[j], literal)
+        return self._limited(must, terms, within)
+
+    def _limited(self, must: list[int], terms: dict[int, dict[int, list[Lit]]], within: list[int] | None) -> Rel:
+        """The relation of gathered terms, only the pairs that `within` masks where it is given."""
         disj = self.formulas.disj
-        may = {}
+        may: dict[int, Row] = {}
         for i, mine in terms.items():
             skip = must[i] if within is None else must[i] | ~within[i]
             may[i] = {k: found[0] if len(found) == 1 else disj(found) for k, found in mine.items() if not skip >> k & 1}
@@ -313,83 +307,8 @@ class Symbolic:
         if a.transitive:
             return a
         if not a.may:
-            return Rel(self._plus_masks(a.must), {}, transitive=True)
-        return self._eliminate(a, keep=True)
-
-    def _plus_masks(self, rows: list[int]) -> list[int]:
-        rows = list(rows)
-        reached = 0
-        for mask in rows:
-            reached |= mask
-        for k in bits(reached):
-            through = rows[k]
-            if through:
-                bit = 1 << k
-                rows = [row | through if row & bit else row for row in rows]
-        return rows
-
-    def _eliminate(self, a: Rel, *, keep: bool) -> Rel:
-        """Close `a` over each event in turn; with `keep` false, edges of eliminated events are not kept."""
-        out: dict[int, dict[int, Lit | list[Lit]]] = {}
-        into: dict[int, set[int]] = {}
-        for i, j, literal in a.pairs():
-            out.setdefault(i, {})[j] = literal
-            into.setdefault(j, set()).add(i)
-        left = [k for k in into if k in out]
-        heap = [(len(into[k]) * len(out[k]), k) for k in left]
-        heapify(heap)
-        open_nodes = set(left)
-        loops: dict[int, Lit] = {}
-        while heap:
-            cost, k = heappop(heap)
-            if k not in open_nodes:
-                continue
-            now = len(into[k]) * len(out[k])
-            if now > cost:
-                heappush(heap, (now, k))
-                continue
-            open_nodes.discard(k)
-            self._bridge(k, out, into)
-            if not keep:
-                loops[k] = self._settled(out[k], k) if k in out[k] else -1
-                for i in into[k]:
-                    out[i].pop(k, None)
-                for j in out.pop(k):
-                    into[j].discard(k)
-        if not keep:
-            return self._clean([0] * self.size, {k: {k: literal} for k, literal in loops.items()})
-        may = {i: {j: self._settled(row, j) for j in row} for i, row in out.items()}
-        return self._clean([0] * self.size, may, transitive=True)
-
-    def _settled(self, row: dict[int, Lit | list[Lit]], j: int) -> Lit:
-        """The literal of a pair whose terms were only gathered so far."""
-        found = row[j]
-        if isinstance(found, list):
-            found = row[j] = found[0] if len(found) == 1 else self.formulas.disj(found)
-        return found
-
-    def _bridge(self, k: int, out: dict[int, dict[int, Lit | list[Lit]]], into: dict[int, set[int]]) -> None:
-        both = self.formulas.both
-        after = [(j, self._settled(out[k], j)) for j in list(out[k]) if j != k]
-        for i in list(into[k]):
-            if i == k:
-                continue
-            row = out[i]
-            first = self._settled(row, k)
-            for j, second in after:
-                old = row.get(j)
-                if old == 1:
-                    continue
-                through = both(first, second)
-                if through == 1:
-                    row[j] = 1
-                elif through == -1:
-                    continue
-                elif isinstance(old, list):
-                    old.append(through)
-                else:
-                    row[j] = [through] if old is None else [old, through]
-                into.setdefault(j, set()).add(i)
+            return Rel(closed_masks(a.must), {}, transitive=True)
+        return self._clean([0] * self.size, eliminate(a.pairs(), self.formulas), transitive=True)
 
     def plus_seq_optional(self, a: Rel, b: Rel) -> Rel:
         """`(a ; b?)+` as `(a ; (b & range(a) * domain(a))?)+ ; b?`, which is the same and far smaller."""
@@ -422,7 +341,7 @@ class Symbolic:
     def is_empty(self, a: Rel | Set) -> Lit:
         """The literal that says the relation or set is empty."""
         if isinstance(a, Set):
-            return -1 if a.must else self.formulas.conj([-l for l in a.may.values()])
+            return -1 if a.must else self.formulas.conj([-literal for literal in a.may.values()])
         if any(a.must):
             return -1
         return self.formulas.conj([-literal for row in a.may.values() for literal in row.values()])
@@ -442,9 +361,9 @@ class Symbolic:
         if a.transitive:
             return self.is_irreflexive(a)
         if not a.may:
-            return -1 if any(row >> i & 1 for i, row in enumerate(self._plus_masks(a.must))) else 1
+            return -1 if any(row >> i & 1 for i, row in enumerate(closed_masks(a.must))) else 1
         masks = a.row_masks()
-        cyclic = [[i for i in part] for part in components(masks) if len(part) > 1 or masks[part[0]] >> part[0] & 1]
+        cyclic = [part for part in components(masks) if len(part) > 1 or masks[part[0]] >> part[0] & 1]
         if not cyclic:
             return 1
         found = []
@@ -452,52 +371,11 @@ class Symbolic:
             inside = 0
             for i in part:
                 inside |= 1 << i
-            must, may = [0] * self.size, {}
+            must, may = [0] * self.size, dict[int, Row]()
             for i in part:
                 must[i] = a.must[i] & inside
                 row = {j: literal for j, literal in a.may.get(i, {}).items() if inside >> j & 1}
                 if row:
                     may[i] = row
-            found.append(self.is_irreflexive(self._eliminate(Rel(must, may), keep=False)))
+            found.append(self.formulas.conj([-literal for literal in loops(Rel(must, may).pairs(), self.formulas)]))
         return self.formulas.conj(found)
-
-
-def components(masks: list[int]) -> list[list[int]]:
-    """The strongly connected components of a graph given as successor masks (Tarjan, without recursion)."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    on_stack: set[int] = set()
-    stack: list[int] = []
-    found: list[list[int]] = []
-    for root in range(len(masks)):
-        if root in index or not masks[root]:
-            continue
-        work = [(root, bits(masks[root]))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            node, successors = work[-1]
-            for j in successors:
-                if j not in index:
-                    index[j] = low[j] = len(index)
-                    stack.append(j)
-                    on_stack.add(j)
-                    work.append((j, bits(masks[j])))
-                    break
-                if j in on_stack:
-                    low[node] = min(low[node], index[j])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    part = []
-                    while True:
-                        top = stack.pop()
-                        on_stack.discard(top)
-                        part.append(top)
-                        if top == node:
-                            break
-                    found.append(part)
-    return found

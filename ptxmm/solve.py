@@ -33,16 +33,10 @@ class Loaded:
         answer = self.solver.check(*[z3.Bool(self.prefix + name) for name in names])
         return Truth(str(answer))
 
-    def assignment(self) -> dict[int, bool]:
-        """The numbered variables of the assignment that the last check found."""
+    def assignment(self, variables: Sequence[int]) -> dict[int, bool]:
+        """The numbered variables in the assignment that the last check found; those it leaves open are False."""
         model = self.solver.model()
-        start = len(self.prefix) + 1
-        numbered = f"{self.prefix}v"
-        return {
-            int(name[start:]): z3.is_true(model[decl])
-            for decl in model.decls()
-            if (name := decl.name()).startswith(numbered)
-        }
+        return {number: z3.is_true(model[z3.Bool(f"{self.prefix}v{number}")]) for number in variables}
 
     def core(self) -> frozenset[str]:
         """The named literals that the last check could not have together."""
@@ -59,19 +53,24 @@ class Loaded:
 
 
 class Session:
-    """One solver for many tests: each is loaded, asked, and forgotten."""
+    """One solver for many tests: each is loaded, asked, and forgotten. Z3 keeps their names, so it is renewed."""
+
+    RENEWAL = 100
 
     def __init__(self) -> None:
+        self.loads = 0
+        self._renew()
+
+    def _renew(self) -> None:
         self.solver = z3.SimpleSolver()
         self.solver.set("random_seed", 0)
-        self.loads = 0
 
     @contextmanager
-    def load(self, text_with_prefix: str, prefix: str) -> Iterator[Loaded]:
+    def load(self, text: str, prefix: str) -> Iterator[Loaded]:
         """The constraints, for as long as the block runs."""
         self.solver.push()
         try:
-            self.solver.from_string(text_with_prefix)
+            self.solver.from_string(text)
             yield Loaded(self.solver, prefix)
         finally:
             self.solver.pop()
@@ -79,4 +78,6 @@ class Session:
     def prefix(self) -> str:
         """A new prefix for names."""
         self.loads += 1
+        if self.loads % self.RENEWAL == 0:
+            self._renew()
         return f"t{self.loads}_"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ptxmm.closure import bits
 from ptxmm.errors import Undecided
 from ptxmm.program import Assume, Branch, Exit, Statement
-from ptxmm.relation import bits
 
 LIMIT = 20_000
 
@@ -32,10 +32,10 @@ END, CUT = -1, -2
 
 
 def unrolled(body: tuple[Statement, ...], bound: int, *, to_the_end: bool = False) -> tuple[Node, ...]:
-    """The instances of a thread's instructions, each after all that can come before it; every back edge at most `bound` times.
+    """The instances of a thread's instructions in topological order; each back edge is taken at most `bound` times.
 
     With `to_the_end`, a branch decides everything that can come after it (the convention of assembly tools); otherwise
-    it decides an instance that it can reach and that does not come after it on every path. Undecided is raised
+    what it can reach before its arms meet again (its immediate post-dominator). Undecided is raised
     where the unrolled code has more than LIMIT instances.
     """
     labels = {s.name: pc for pc, s in enumerate(body) if hasattr(s, "name")}
@@ -141,6 +141,13 @@ def _nodes(
             reach[i] |= reach[j]
         always[i] = (common if targets else 0) | 1 << i
         reach[i] |= 1 << i
+    regions = []
+    for i, (pc, _) in enumerate(order):
+        if len(after[i]) > 1 or (pc >= 0 and isinstance(body[pc], Assume)):
+            rejoined = 0
+            for p in bits(always[i] & ~(1 << i)) if not to_the_end else ():
+                rejoined |= reach[p]
+            regions.append((i, reach[i] & ~rejoined & ~(1 << i)))
     dominators = [0] * size
     nodes = []
     for i, (pc, _) in enumerate(order):
@@ -151,11 +158,7 @@ def _nodes(
         like = -1
         if len(before[i]) > 1:
             like = max((d for d in bits(dominators[i]) if d != i and always[d] >> i & 1), default=-1)
-        decided = 0
-        for j in range(i):
-            branches = len(after[j]) > 1 or (order[j][0] >= 0 and isinstance(body[order[j][0]], Assume))
-            if branches and reach[j] >> i & 1 and (to_the_end or not always[j] >> i & 1):
-                decided |= 1 << j
+        decided = sum(1 << j for j, region in regions if region >> i & 1)
         statement = body[pc] if pc >= 0 else None
         nodes.append(Node(pc, statement, tuple(before[i]), decided, like))
     return tuple(nodes)

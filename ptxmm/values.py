@@ -83,9 +83,7 @@ def combined(logic: Logic, left: Table, right: Table, function: Callable[[int, i
         return {function(a, b): logic.both(la, lb)}
     if len(left) * len(right) > WIDEST * 64:
         raise TooWide
-    return gathered(
-        logic, ((function(a, b), logic.both(la, lb)) for a, la in left.items() for b, lb in right.items())
-    )
+    return gathered(logic, ((function(a, b), logic.both(la, lb)) for a, la in left.items() for b, lb in right.items()))
 
 
 Lookup = Callable[[Expr], Table]
@@ -120,7 +118,10 @@ def choice(logic: Logic, chosen: Lit, then: Table, other: Table) -> Table:
         return other
     return gathered(
         logic,
-        [*((v, logic.both(chosen, l)) for v, l in then.items()), *((v, logic.both(-chosen, l)) for v, l in other.items())],
+        [
+            *((v, logic.both(chosen, lit)) for v, lit in then.items()),
+            *((v, logic.both(-chosen, lit)) for v, lit in other.items()),
+        ],
     )
 
 

@@ -1,0 +1,175 @@
+"""A compiled model evaluated on one set of events, in a carrier, on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxmm.errors import Undecided
+from ptxmm.formula import Lit
+from ptxmm.model import Check
+from ptxmm.plan import Plan, Step
+from ptxmm.relation import Rel, Set, Symbolic
+
+Value = Rel | Set
+
+
+class Evaluation:
+    """A model on one set of events: every operation is evaluated once, when it is first asked for.
+
+    `base` gives the meaning of a base name. Undecided is raised for a recursion that does not settle.
+    """
+
+    def __init__(self, plan: Plan, algebra: Symbolic, base: Callable[[str], Value]) -> None:
+        self.plan, self.algebra, self.base = plan, algebra, base
+        self.values: dict[int, Value] = {}
+
+    def named(self, *names: str) -> Rel | None:
+        """The relation that the model defines under the first of these names it knows."""
+        for name in names:
+            if name in self.plan.names:
+                value = self.get(self.plan.names[name])
+                return value if isinstance(value, Rel) else None
+        return None
+
+    def axioms(self) -> list[tuple[str, Lit]]:
+        """For each axiom, the literal that says it holds."""
+        return [
+            (name, -holds if negated else holds)
+            for name, check, negated, slot in self.plan.axioms
+            for holds in (self._holds(check, slot),)
+        ]
+
+    def _holds(self, check: Check, slot: int) -> Lit:
+        step = self.plan.steps[slot]
+        if check is Check.IRREFLEXIVE and step.op == "seq":
+            return self.algebra.is_irreflexive_seq(self.rel(step.args[0]), self.rel(step.args[1]))
+        if check is Check.IRREFLEXIVE:
+            return self.algebra.is_irreflexive(self.rel(slot))
+        if check is Check.ACYCLIC:
+            return self.algebra.is_acyclic(self.rel(slot))
+        return self.algebra.is_empty(self.get(slot))
+
+    def get(self, slot: int) -> Value:
+        """The meaning of a slot."""
+        if slot not in self.values:
+            self.values[slot] = self._compute(self.plan.steps[slot])
+        return self.values[slot]
+
+    def rel(self, slot: int) -> Rel:
+        value = self.get(slot)
+        return value if isinstance(value, Rel) else self.algebra.nothing()
+
+    def set(self, slot: int) -> Set:
+        value = self.get(slot)
+        return value if isinstance(value, Set) else Set(0, {})
+
+    def _compute(self, step: Step) -> Value:  # noqa: PLR0912 (one arm for each operation)
+        algebra, args = self.algebra, step.args
+        match step.op:
+            case "base":
+                return self.base(step.base)
+            case "nothing":
+                return algebra.nothing()
+            case "union" | "inter" | "diff":
+                return self._pointwise(step.op, args)
+            case "seq" | "seq_within" | "seq_optional" | "optional_seq" | "plus_seq_optional":
+                return self._composed(step.op, args)
+            case "from_set" | "to_set":
+                chosen = self.set(args[step.op == "to_set"])
+                if not chosen.must and not chosen.may:
+                    return algebra.nothing()
+                rel = self.rel(args[step.op == "from_set"])
+                return algebra.from_set(chosen, rel) if step.op == "from_set" else algebra.to_set(rel, chosen)
+            case "product":
+                return algebra.product(self.set(args[0]), self.set(args[1]))
+            case "identity":
+                return algebra.identity(self.set(args[0]))
+            case "inverse":
+                return algebra.inverse(self.rel(args[0]))
+            case "plus":
+                return algebra.plus(self.rel(args[0]))
+            case "optional":
+                return algebra.optional(self.rel(args[0]))
+            case "domain":
+                return algebra.domain(self.rel(args[0]))
+            case "range":
+                return algebra.range(self.rel(args[0]))
+            case "complement":
+                value = self.get(args[0])
+                if isinstance(value, Set):
+                    return algebra.set_diff(Set(algebra.all, {}), value)
+                return algebra.complement(value)
+            case "fixpoint":
+                return self._fixpoint(*args)
+        raise AssertionError(step.op)
+
+    def _composed(self, op: str, args: tuple[int, ...]) -> Value:
+        """Compositions; an empty operand that is already known, or the second, saves the work on the other."""
+        algebra = self.algebra
+        if op == "optional_seq":
+            right = self.rel(args[1])
+            return right if right.empty else algebra.union(right, algebra.seq(self.rel(args[0]), right))
+        if op == "plus_seq_optional":
+            left = self.rel(args[0])
+            return left if left.empty else algebra.plus_seq_optional(left, self.rel(args[1]))
+        if op == "seq_optional":
+            left = self.rel(args[0])
+            return left if left.empty else algebra.union(left, algebra.seq(left, self.rel(args[1])))
+        right = self.rel(args[1])
+        if right.empty:
+            return algebra.nothing()
+        left = self.rel(args[0])
+        if left.empty or op == "seq":
+            return algebra.nothing() if left.empty else algebra.seq(left, right)
+        limit = self.rel(args[2])
+        return algebra.inter(algebra.seq(left, right, limit.row_masks()), limit)
+
+    def _pointwise(self, op: str, args: tuple[int, ...]) -> Value:
+        left = self.get(args[0])
+        if op == "inter" and isinstance(left, Rel) and left.empty:
+            return left
+        right = self.get(args[1])
+        if isinstance(left, Set) or isinstance(right, Set):
+            table = {"union": self.algebra.set_union, "inter": self.algebra.set_inter, "diff": self.algebra.set_diff}
+            return table[op](self.set(args[0]), self.set(args[1]))
+        rels = {"union": self.algebra.union, "inter": self.algebra.inter, "diff": self.algebra.diff}
+        return rels[op](left, right)
+
+    def _fixpoint(self, group: int, place: int) -> Value:
+        """Iterate a recursive group from empty until nothing changes."""
+        variables, bodies, _ = self.plan.recursions[group]
+        now: list[Value] = [self.algebra.nothing() for _ in variables]
+        for _ in range(self.algebra.size * self.algebra.size + 2):
+            scratch = _Scratch(self, dict(zip(variables, now, strict=True)))
+            after = [scratch.get(body) for body in bodies]
+            if all(_same(a, b) for a, b in zip(after, now, strict=True)):
+                return after[place]
+            now = after
+        raise Undecided("a `let rec` of the model does not settle on this test")
+
+
+class _Scratch(Evaluation):
+    """One round of a recursion: the variables have values, everything that does not need them is shared."""
+
+    def __init__(self, outer: Evaluation, given: dict[int, Value]) -> None:
+        super().__init__(outer.plan, outer.algebra, outer.base)
+        self.outer, self.given = outer, given
+        self.depends: dict[int, bool] = {}
+
+    def get(self, slot: int) -> Value:
+        if slot in self.given:
+            return self.given[slot]
+        if not self._varies(slot):
+            return self.outer.get(slot)
+        return super().get(slot)
+
+    def _varies(self, slot: int) -> bool:
+        if slot not in self.depends:
+            step = self.plan.steps[slot]
+            args = () if step.op == "fixpoint" else step.args
+            self.depends[slot] = slot in self.given or any(self._varies(arg) for arg in args)
+        return self.depends[slot]
+
+
+def _same(a: Value, b: Value) -> bool:
+    return type(a) is type(b) and a.must == b.must and a.may == b.may

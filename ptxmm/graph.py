@@ -1,0 +1,96 @@
+"""From a program to its events.
+
+Every thread is unrolled, the possible values of memory grow to their fixpoint in three-valued logic, and the threads
+are walked once more with formulas. Addresses in registers become one event for each possible address, so which bytes an
+event touches is always known.
+"""
+
+from __future__ import annotations
+
+from ptxmm.arith import Type
+from ptxmm.events import Event, EventGraph
+from ptxmm.formula import Formulas
+from ptxmm.memory import Memory, initial
+from ptxmm.program import Assign, Assume, Atomic, Barrier, Load, Object, Program, Statement, Store, registers
+from ptxmm.unroll import Node, unrolled
+from ptxmm.values import Possible
+from ptxmm.walk import Walk
+
+
+def event_graph(program: Program, bound: int, *, prefix: bool = False) -> EventGraph:
+    """The events of a test, loops unrolled to `bound`.
+
+    With `prefix`, a thread may stop at any blocking barrier or where a loop was cut; otherwise every thread is taken to
+    finish. Raises Undecided where values or code are too many.
+    """
+    to_the_end = program.conventions.branches_control_the_rest
+    nodes = [unrolled(thread.body, bound, to_the_end=to_the_end) for thread in program.threads]
+    memory = Memory(program)
+    _grow(program, nodes, memory, prefix)
+    graph = EventGraph(program, Formulas(), memory, nodes, prefix=prefix)
+    _add_inits(graph)
+    for index in range(len(program.threads)):
+        Walk(graph, index, graph.formulas).run()
+    _add_own_dependencies(graph)
+    return graph
+
+
+def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, prefix: bool) -> None:
+    """Grow the possible values of memory to their fixpoint, or as far as they can go without feeding on themselves.
+
+    A value that is not a constant comes through a chain of stores each of which depends on a read. Without values out
+    of thin air no store occurs twice in a chain, so that one round more than there are such stores is enough.
+    """
+    logic = Possible()
+    fed = any(_uses_values(statement) for thread in program.threads for statement in thread.body)
+    rounds, done = 1, 0
+    reads: dict[int, set[str]] = {}
+    dependent: dict[int, int] = {}
+    stale = set(range(len(program.threads)))
+    while stale and done < rounds:
+        done += 1
+        for index in stale:
+            walk = Walk(EventGraph(program, Formulas(), memory, nodes, prefix=prefix), index, logic)
+            walk.run()
+            reads[index], dependent[index] = walk.reads, walk.dependent_stores
+        changed = memory.advance()
+        if not fed:
+            return
+        rounds = max(rounds, sum(dependent.values()) + 2)
+        stale = {index for index, names in reads.items() if names & changed}
+
+
+def _uses_values(statement: Statement) -> bool:
+    """Whether what an instruction does can depend on what was read before, or, for an atomic, by itself."""
+    match statement:
+        case Atomic(op="exch") | Load() | Store():
+            used = [
+                statement.guard,
+                statement.address,
+                *getattr(statement, "values", getattr(statement, "operands", ())),
+            ]
+        case Atomic() | Assign() | Assume() | Barrier():
+            return True
+        case _:
+            used = [statement.guard]
+    return any(registers(expr) for expr in used)
+
+
+def _add_inits(graph: EventGraph) -> None:
+    for name in graph.memory.ranges:
+        item = graph.program.by_name[name]
+        assert isinstance(item, Object)
+        for cell in graph.memory.cells(name):
+            event = Event(len(graph.events), "W", -1, -1, 1, object=name, virtual=name, where=cell, cells=(cell,))
+            event.table = {initial(graph.program, item, cell): 1}
+            event.type = item.type if item.type.size == cell[1] else Type("b", 8 * cell[1])
+            graph.events.append(event)
+    graph.inits = len(graph.events)
+
+
+def _add_own_dependencies(graph: EventGraph) -> None:
+    """The write of an atomic operation depends on its own read, by value, or for `cas` by whether it happens."""
+    for event in graph.events:
+        statement = event.statement
+        if event.kind == "W" and event.rmw >= 0 and isinstance(statement, Atomic) and statement.op != "exch":
+            (graph.ctrl if statement.op == "cas" else graph.data).append((event.rmw, event.id, 1))

@@ -1,0 +1,138 @@
+"""Whether an execution can be scheduled: every barrier that was passed completes at some moment in time."""
+
+from __future__ import annotations
+
+from ptxmm.barriers import Barriers, Group, Members
+from ptxmm.events import Event
+from ptxmm.formula import Formulas, Lit
+from ptxmm.program import Thread
+from ptxmm.relation import Rel, Row, Symbolic
+
+
+class Schedule:
+    """The order in time that barriers and residency ask for, over events, the moments after them, and thread ends."""
+
+    def __init__(self, barriers: Barriers) -> None:
+        self.barriers, self.graph, self.formulas, self.program = (
+            barriers, barriers.graph, barriers.formulas, barriers.program,
+        )  # fmt: skip
+
+    def literal(self, rf: Rel, dep: Rel) -> Lit:
+        """The literal that some order in time lets every barrier that was passed complete.
+
+        A generation completes after its arrivals and after the end of the threads it does not wait for; an instruction
+        comes after the barriers before it, an arrival after the instructions before it; a read comes after the write
+        it reads from, an event after the reads it depends on. Without barriers and residency there is nothing to check.
+        """
+        residency = [(i, thread.after) for i, thread in enumerate(self.program.threads) if thread.after]
+        if not self.barriers.groups and not residency:
+            return 1
+        size = len(self.graph.events)
+        threads = len(self.program.threads)
+        edges = _Edges(2 * size + threads, self.formulas)
+        for relation in (rf, dep):
+            for i, j, literal in relation.pairs():
+                edges.add(i, j, literal)
+        for thread in range(threads):
+            self._thread_order(edges, thread, size)
+        for key, members in self.barriers.groups.items():
+            self._complete(edges, key, members, size)
+        for index, name in residency:
+            self._after(edges, index, name, size)
+        algebra = Symbolic(2 * size + threads, self.formulas)
+        return algebra.is_acyclic(edges.relation())
+
+    def _done(self, event: Event, size: int) -> int:
+        """The node of the moment at which a thread goes on after an event."""
+        return size + event.id if event.id in self.graph.passes else event.id
+
+    def _thread_order(self, edges: _Edges, thread: int, size: int) -> None:
+        mine = [e for e in self.graph.events if e.thread == thread and e.guard != -1]
+        bars = [e for e in mine if e.kind == "B"]
+        both = self.formulas.both
+        for bar in bars:
+            if bar.id in self.graph.passes:
+                edges.add(bar.id, size + bar.id, 1)
+            for event in mine:
+                if event.node < bar.node:
+                    edges.add(self._done(event, size), bar.id, both(event.guard, bar.guard))
+                elif event.node > bar.node:
+                    edges.add(self._done(bar, size), event.id, both(event.guard, bar.guard))
+        for event in mine:
+            edges.add(self._done(event, size), 2 * size + thread, event.guard)
+
+    def _complete(self, edges: _Edges, key: Group, members: Members, size: int) -> None:
+        formulas = self.formulas
+        counted = members.events[0].barrier[1] is not None and not self.barriers.named
+        for event in self.barriers.blocking(members):
+            passed = self.barriers.passed(event)
+            for other in members.events:
+                if not self.barriers.arrives(other) or other.id == event.id:
+                    continue
+                if self.barriers.named and key[0] == "bar":
+                    literal = members.syncing[other.id]
+                else:
+                    literal = self.barriers.together(members, other, event)
+                edges.add(other.id, size + event.id, formulas.both(literal, passed))
+            if counted or self.barriers.named:
+                continue
+            for thread in members.participants:
+                if thread != event.thread:
+                    absent = formulas.disj(
+                        [
+                            formulas.both(literal, -self.barriers.arrived(members, thread, number))
+                            for number, literal in members.generation[event.id].items()
+                        ]
+                    )
+                    edges.add(2 * size + thread, size + event.id, formulas.both(absent, passed))
+        if counted:
+            self._generations_in_order(edges, members)
+
+    def _generations_in_order(self, edges: _Edges, members: Members) -> None:
+        for one in members.events:
+            for other in members.events:
+                if one.id != other.id:
+                    earlier = [
+                        self.formulas.both(a, b)
+                        for x, a in members.generation[one.id].items()
+                        for y, b in members.generation[other.id].items()
+                        if x and (y > x or y == 0)
+                    ]
+                    literal = self.formulas.conj((self.formulas.disj(earlier), one.guard, other.guard))
+                    edges.add(one.id, other.id, literal)
+
+    def _after(self, edges: _Edges, index: int, name: str, size: int) -> None:
+        """A thread placed `after` another starts when that one's CTA has ended."""
+        first = self.program.thread(name).place
+        for number, thread in enumerate(self.program.threads):
+            if _cta(thread) == (first.kernel, first.device, first.cta):
+                for event in self.graph.events:
+                    if event.thread == index:
+                        edges.add(2 * size + number, event.id, event.guard)
+
+
+class _Edges:
+    """A relation under construction."""
+
+    def __init__(self, size: int, formulas: Formulas) -> None:
+        self.formulas = formulas
+        self.must = [0] * size
+        self.may: dict[int, Row] = {}
+
+    def add(self, i: int, j: int, literal: Lit) -> None:
+        if literal == 1:
+            self.must[i] |= 1 << j
+        elif literal != -1:
+            row = self.may.setdefault(i, {})
+            row[j] = self.formulas.disj((row[j], literal)) if j in row else literal
+            if row[j] == 1:
+                self.must[i] |= 1 << j
+
+    def relation(self) -> Rel:
+        may = {i: {j: lit for j, lit in row.items() if not self.must[i] >> j & 1} for i, row in self.may.items()}
+        return Rel(self.must, {i: row for i, row in may.items() if row})
+
+
+def _cta(thread: Thread) -> tuple[int, int, int]:
+    place = thread.place
+    return (place.kernel, place.device, place.cta)

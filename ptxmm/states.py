@@ -1,0 +1,142 @@
+"""All final states of a test: found one by one, each blocked before the next, each checked without the solver."""
+
+from __future__ import annotations
+
+import time
+
+from ptxmm import execution
+from ptxmm.check import Options, session
+from ptxmm.encode import Encoding, encode, may_mix, race_pairs
+from ptxmm.errors import Undecided, Unsupported
+from ptxmm.events import final_leaves
+from ptxmm.model import Model
+from ptxmm.program import FinalMem, FinalReg, Program
+from ptxmm.solve import Truth
+from ptxmm.verdict import Outcomes, State
+
+MOST = 100_000
+
+Leaf = FinalReg | FinalMem
+
+
+def enumerate_states(program: Program, model: Model, options: Options) -> Outcomes:
+    """All final states of a test under a model, as values of its columns.
+
+    The columns are what the condition, the filter and `locations` name, or everything where there is none of them.
+    `complete` is false where loops were cut, time ran out, or the axioms are void.
+    """
+    start = time.perf_counter()
+    leaves = columns(program)
+    names = tuple(column_name(program, leaf) for leaf in leaves)
+    types = tuple(execution.type_of(program, leaf) for leaf in leaves)
+    condition = program.condition
+    whole = str(condition.quantifier) if condition else ""
+    found: tuple[State, ...] = ()
+    complete, why = True, ""
+    try:
+        found, why = _states(program, model, options, leaves)
+        complete = not why
+    except (Unsupported, Undecided) as reason:
+        complete, why = False, str(reason)
+    quantifier = condition.quantifier.value if condition else None
+    return Outcomes(
+        program.path, program.name, program.variant, model.name, whole, quantifier, names, types, found, complete, why, time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def columns(program: Program) -> list[Leaf]:
+    """What a final state shows, each once, in the order of the test's text."""
+    exprs = [program.condition.formula] if program.condition else []
+    named: list[Leaf] = [leaf for expr in exprs for leaf in final_leaves(expr)]
+    named += program.locations
+    if program.filter is not None:
+        named += final_leaves(program.filter)
+    if not named:
+        named = [FinalReg(t.name, r) for t in program.threads for r in t.types]
+        for item in program.objects:
+            named += [FinalMem(item.name, i * item.type.size, item.type) for i in range(item.length)]
+    return list(dict.fromkeys(named))
+
+
+def column_name(program: Program, leaf: Leaf) -> str:
+    """A column as the test would write it."""
+    if isinstance(leaf, FinalReg):
+        return f"{leaf.thread}.{leaf.reg}"
+    return execution.place_name(program, leaf.name, (leaf.offset, leaf.type.size))
+
+
+def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]) -> tuple[tuple[State, ...], str]:
+    encoding = encode(program, model, options.bound)
+    why = _doubt(encoding, options)
+    if -1 in encoding.asserted or any(literal == -1 for _, literal in encoding.axioms):
+        return (), why
+    tables = [encoding.finals.leaf(leaf) for leaf in leaves]
+    here, formulas = session(), encoding.formulas
+    prefix = here.prefix()
+    keep = [encoding.finals.truth(program.filter)] if program.filter is not None else []
+    equal = [(f"{prefix}c{i}_{value}", literal) for i, table in enumerate(tables) for value, literal in table.items()]
+    exact = [-encoding.bad, *encoding.asserted, *keep, *(literal for _, literal in encoding.axioms)]
+    text = formulas.text(exact, (), f"{prefix}v", equal)
+    states: dict[tuple[int, ...], State] = {}
+    deadline = time.perf_counter() + options.timeout
+    with here.load(text, prefix) as loaded:
+        while True:
+            left = deadline - time.perf_counter()
+            truth = loaded.check([], left) if left > 0 else Truth.UNKNOWN
+            if truth is Truth.UNSAT:
+                break
+            if truth is Truth.UNKNOWN or len(states) >= MOST:
+                return _sorted(states), "time-out" if truth is Truth.UNKNOWN else f"more than {MOST} states"
+            state = _state(encoding, loaded.assignment(formulas.variables), leaves, options)
+            states[state.values] = state
+            parts = [
+                f"{prefix}c{i}_{value}"
+                for i, (table, value) in enumerate(zip(tables, state.values, strict=True))
+                if len(table) > 1
+            ]
+            if not parts:
+                break
+            loaded.block(f"(assert (not (and {' '.join(parts)})))" if len(parts) > 1 else f"(assert (not {parts[0]}))")
+    return _sorted(states), why
+
+
+def _sorted(states: dict[tuple[int, ...], State]) -> tuple[State, ...]:
+    return tuple(states[values] for values in sorted(states))
+
+
+def _state(encoding: Encoding, assignment: dict[int, bool], leaves: list[Leaf], options: Options) -> State:
+    one = execution.concrete(encoding, assignment)
+    condition = encoding.program.condition
+    holds = condition is not None and execution.satisfied(one, condition.formula)
+    witness = execution.shown(one, goal=condition.formula if condition else None) if options.witness else None
+    return State(tuple(one.final(leaf) for leaf in leaves), holds, witness)
+
+
+def _doubt(encoding: Encoding, options: Options) -> str:
+    """Why the states may be not all, or nothing: loops cut, undefined accesses, a mixed-size race."""
+    graph = encoding.graph
+    mixes = may_mix(encoding)
+    if graph.cut == -1 and encoding.bad == -1 and not mixes:
+        return ""
+    prefix = encode(encoding.program, encoding.model, options.bound, prefix=True)
+    pairs = race_pairs(prefix) or []
+    questions = (
+        (prefix.graph.cut, f"a loop was cut after {options.bound} repetitions"),
+        (prefix.bad, "an execution reaches an undefined access"),
+        (
+            prefix.formulas.disj([pair.literal for pair in pairs if pair.mixed]),
+            "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)",
+        ),
+    )
+    for literal, why in questions:
+        if literal != -1 and _reachable(prefix, literal, options) is not Truth.UNSAT:
+            return why
+    return ""
+
+
+def _reachable(encoding: Encoding, literal: int, options: Options) -> Truth:
+    here = session()
+    name = here.prefix()
+    asserted = [*encoding.asserted, *(lit for _, lit in encoding.axioms), literal]
+    with here.load(encoding.formulas.text(asserted, [], f"{name}v"), name) as loaded:
+        return loaded.check([], options.timeout)

@@ -1,0 +1,57 @@
+"""What an event counts as: the tags of the vocabulary, and which threads a scope holds."""
+
+from __future__ import annotations
+
+from ptxmm.events import Event
+from ptxmm.program import Atomic, Order, Place, Proxy, ProxyFence, Scope
+
+PROXY_TAGS = {"GEN": Proxy.GENERIC, "SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT}
+ORDER_TAGS = {
+    "WEAK": Order.WEAK, "RLX": Order.RELAXED, "ACQ": Order.ACQUIRE, "REL": Order.RELEASE,
+    "ACQ_REL": Order.ACQ_REL, "SC": Order.SC,
+}  # fmt: skip
+SCOPE_TAGS = {"CTA": Scope.CTA, "CLUSTER": Scope.CLUSTER, "GPU": Scope.GPU, "SYS": Scope.SYS}
+
+
+def order_tag(event: Event) -> Order | None:
+    """The order that counts for an event: of an atomic operation, the read acquires and the write releases."""
+    if event.kind == "B" or isinstance(event.statement, ProxyFence):
+        return None
+    if isinstance(event.statement, Atomic):
+        own = (Order.ACQUIRE,) if event.kind == "R" else (Order.RELEASE,)
+        if event.order in (*own, Order.ACQ_REL):
+            return own[0]
+        return Order.RELAXED
+    return event.order
+
+
+def proxy_tag(event: Event) -> str:
+    """The vocabulary's tag of the proxy that an event uses; ALIAS for the alias fence."""
+    if isinstance(event.statement, ProxyFence):
+        return {"alias": "ALIAS", "texture": "TEX", "surface": "SUR", "constant": "CON"}[event.statement.kind]
+    return next(tag for tag, proxy in PROXY_TAGS.items() if proxy is event.proxy)
+
+
+SCOPES = tuple(Scope)
+
+
+def scope_key(scope: Scope, place: Place) -> object:
+    """What the threads of one `scope` have in common (PTX ISA, "Scope")."""
+    match scope:
+        case Scope.CTA:
+            return (place.kernel, place.device, place.cta)
+        case Scope.CLUSTER:
+            return (place.kernel, place.device, place.cluster)
+        case Scope.GPU:
+            return place.device
+        case Scope.SYS:
+            return None
+
+
+def includes(scope: Scope, one: Place, other: Place) -> bool:
+    """Whether `scope`, named by a thread at `one`, contains a thread at `other`.
+
+    >>> includes(Scope.CTA, Place(cta=0), Place(cta=1)), includes(Scope.CLUSTER, Place(cta=0), Place(cta=1))
+    (False, True)
+    """
+    return scope_key(scope, one) == scope_key(scope, other)

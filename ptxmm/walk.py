@@ -1,0 +1,259 @@
+"""One pass over a thread's instruction instances: registers, guards, dependencies and events, in a logic."""
+
+from __future__ import annotations
+
+from ptxmm import arith
+from ptxmm.accesses import Accesses
+from ptxmm.errors import Undecided
+from ptxmm.events import Deps, Env, Event, EventGraph, Value, same_cta, start_value
+from ptxmm.formula import Formulas, Lit
+from ptxmm.program import (
+    Addr,
+    Assign,
+    Assume,
+    Atomic,
+    Bar,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    Exit,
+    Expr,
+    Fence,
+    Load,
+    Order,
+    ProxyFence,
+    Reg,
+    Statement,
+    Store,
+    WarpSync,
+    registers,
+)  # fmt: skip
+from ptxmm.unroll import CUT, END, TAKEN, Node
+from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
+
+
+class Walk:
+    """One pass over a thread's instruction instances, in a logic."""
+
+    def __init__(self, graph: EventGraph, index: int, logic: Logic) -> None:
+        self.graph, self.index, self.logic = graph, index, logic
+        self.program = graph.program
+        self.thread = graph.program.threads[index]
+        self.nodes = graph.nodes[index]
+        self.exact = isinstance(logic, Formulas)
+        self.reach: list[Lit] = []
+        self.env: Env = {}
+        self.node = 0
+        self.here: Lit = 1
+        self.decisions: dict[int, Deps] = {}
+        self.dependent_stores = 0
+        self.reads: set[str] = set()
+        self.accesses = Accesses(self)
+
+    def run(self) -> None:
+        """Walk all nodes; fills the graph's events, dependencies and final registers."""
+        leaving: list[tuple[Lit, Lit, Env]] = []
+        ending: tuple[Env, Lit] = ({}, -1)
+        joins = {j for node in self.nodes if len(node.before) > 1 for j, _ in node.before}
+        splits: dict[int, int] = {}
+        for node in self.nodes:
+            for j, _ in node.before:
+                splits[j] = splits.get(j, 0) + 1
+        for number, node in enumerate(self.nodes):
+            self._enter(number, node, leaving)
+            taken: Lit = -1
+            going = self.here
+            if node.statement is not None and self.here != -1:
+                going, taken = self._execute(node.statement)
+            elif node.pc == CUT:
+                self.graph.cut = self.logic.disj((self.graph.cut, self.here))
+            elif node.pc == END:
+                ending = (self.env, self.here)
+            shared = splits.get(number, 0) > 1 or number in joins
+            leaving.append((going, taken, dict(self.env) if shared else self.env))
+        self.graph.finals.append(ending[0])
+        self.graph.ends.append(ending[1])
+
+    def _enter(self, number: int, node: Node, leaving: list[tuple[Lit, Lit, Env]]) -> None:
+        """Join what comes in: the literal that the node is reached, and the registers."""
+        self.node = number
+        incoming = []
+        for j, kind in node.before:
+            going, taken, env = leaving[j]
+            literal = taken if kind == TAKEN else going
+            if literal != -1:
+                incoming.append((literal, env))
+        if not node.before and number == 0:
+            self.here, self.env = 1, {}
+        elif not incoming:
+            self.here, self.env = -1, {}
+        elif len(incoming) == 1:
+            self.here, self.env = incoming[0]
+            self.env = dict(self.env) if len(node.before) > 1 else self.env
+        else:
+            self.here = self.logic.disj([literal for literal, _ in incoming])
+            if node.like >= 0 and not self.graph.prefix:
+                self.here = self.reach[node.like]
+            self.env = self._join(incoming)
+        self.reach.append(self.here)
+
+    def _join(self, incoming: list[tuple[Lit, Env]]) -> Env:
+        names = {name for _, env in incoming for name in env}
+        joined: Env = {}
+        for name in sorted(names):
+            values = [(literal, self._register(name, env)) for literal, env in incoming]
+            first = values[0][1]
+            if all(value is first or value == first for _, value in values):
+                joined[name] = first
+                continue
+            both = self.logic.both
+            table = gathered(self.logic, [(v, both(g, lit)) for g, (table, _) in values for v, lit in table.items()])
+            deps: dict[int, list[Lit]] = {}
+            for guard, (_, found) in values:
+                for read, literal in found.items():
+                    deps.setdefault(read, []).append(both(guard, literal))
+            joined[name] = (table, {read: self.logic.disj(parts) for read, parts in deps.items()})
+        return joined
+
+    # --- registers and expressions ------------------------------------------------------------------------------------
+
+    def _register(self, name: str, env: Env) -> Value:
+        return env[name] if name in env else (start_value(self.program, self.thread, name), {})
+
+    def _leaf(self, expr: Expr) -> Table:
+        if isinstance(expr, Reg):
+            return self._register(expr.name, self.env)[0]
+        assert isinstance(expr, Addr)
+        return {self.program.address(expr): 1}
+
+    def table(self, expr: Expr) -> Table:
+        """The possible values of an expression here."""
+        return evaluate(self.logic, expr, self._leaf)
+
+    def truth(self, expr: Expr | None) -> Lit:
+        """The literal that an expression is not zero (TRUE for no expression)."""
+        return 1 if expr is None else truth(self.logic, expr, self._leaf)
+
+    def deps(self, *exprs: Expr | None) -> Deps:
+        """The reads whose values reach an expression."""
+        found: Deps = {}
+        for expr in exprs:
+            for name in sorted(registers(expr)):
+                for read, literal in self._register(name, self.env)[1].items():
+                    found[read] = self.logic.disj((found[read], literal)) if read in found else literal
+        return found
+
+    def assign(self, name: str, table: Table, deps: Deps, guard: Expr | None, chosen: Lit) -> None:
+        """Write a register where the guard `chosen` holds."""
+        kind = self.thread.types.get(name, arith.U32)
+        table = cut(self.logic, table, kind)
+        if guard is None:
+            self.env[name] = (table, deps)
+            return
+        old, old_deps = self._register(name, self.env)
+        merged = dict(deps)
+        for more in (old_deps, self.deps(guard)):
+            for read, literal in more.items():
+                merged[read] = self.logic.disj((merged[read], literal)) if read in merged else literal
+        self.env[name] = (choice(self.logic, chosen, table, old), merged)
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def _execute(self, statement: Statement) -> tuple[Lit, Lit]:
+        """Do one instruction: the literals of going on to the next and of jumping."""
+        chosen = self.truth(statement.guard)
+        guard = self.logic.both(self.here, chosen)
+        match statement:
+            case Load():
+                self.accesses.load(statement, guard, chosen)
+            case Store():
+                self.accesses.store(statement, guard)
+            case Atomic():
+                self.accesses.atomic(statement, guard, chosen)
+            case Assign():
+                self.assign(statement.dst, self.table(statement.value), self.deps(statement.value),
+                            statement.guard, chosen)  # fmt: skip
+            case Fence():
+                self.event("F", guard, statement, order=statement.order, scope=statement.scope)
+            case ProxyFence():
+                self.event("F", guard, statement)
+            case Barrier() | ClusterBarrier() | WarpSync():
+                return self._barrier(statement, guard, chosen), -1
+            case Branch() | Exit():
+                self.decisions[self.node] = self.deps(statement.guard)
+                return self.logic.both(self.here, -chosen), guard
+            case Assume():
+                self.decisions[self.node] = self.deps(statement.cond, statement.guard)
+                holds = self.truth(statement.cond)
+                self.graph.assumed.append(-self.logic.both(guard, -holds))
+        return self.here, -1
+
+    def event(self, kind: str, guard: Lit, statement: Statement, **what: object) -> Event:
+        event = Event(len(self.graph.events), kind, self.index, self.node, guard, statement, **what)  # type: ignore[arg-type]
+        self.graph.events.append(event)
+        self._control(event, statement)
+        return event
+
+    def _control(self, event: Event, statement: Statement) -> None:
+        if not self.exact:
+            return
+        for read, literal in self.deps(statement.guard).items():
+            self.graph.ctrl.append((read, event.id, literal))
+        decided, number = self.nodes[self.node].decided_by, 0
+        while decided:
+            if decided & 1:
+                for read, literal in self.decisions.get(number, {}).items():
+                    self.graph.ctrl.append((read, event.id, literal))
+            decided >>= 1
+            number += 1
+
+    def tell(self, statement: Statement, reason: str) -> str:
+        line = f" (line {statement.at.line})" if statement.at.line else ""
+        return f"thread {self.thread.name}: `{statement.text or type(statement).__name__}`{line} {reason}"
+
+    def _barrier(self, statement: Barrier | ClusterBarrier | WarpSync, guard: Lit, chosen: Lit) -> Lit:
+        """The events of a barrier, one for each possible id; the literal that the thread goes on."""
+        blocking = not isinstance(statement, (Barrier, ClusterBarrier)) or (
+            statement.wait if isinstance(statement, ClusterBarrier) else statement.kind is not Bar.ARRIVE
+        )
+        going = self.here
+        for number, count, literal in self._identities(statement):
+            order = statement.order if isinstance(statement, ClusterBarrier) else Order.WEAK
+            event = self.event("B", self.logic.both(guard, literal), statement, order=order)
+            event.barrier, event.chosen = (number, count), literal
+            if isinstance(statement, Barrier) and statement.pred is not None:
+                event.predicate = self.truth(statement.pred)
+            if isinstance(statement, Barrier) and statement.dst is not None:
+                self._reduction_result(event, statement, chosen)
+            if self.exact and blocking:
+                passing = self.logic.var() if self.graph.prefix and isinstance(self.logic, Formulas) else 1
+                self.graph.passes[event.id] = passing
+                going = self.logic.both(going, -self.logic.both(event.guard, -passing))
+        return going
+
+    def _reduction_result(self, event: Event, statement: Barrier, chosen: Lit) -> None:
+        """The result register of `bar.red`: any value that some set of predicates can give."""
+        cta = [t for t in self.program.threads if same_cta(t, self.thread)]
+        most = sum(32 if t.place.lane is None else 1 for t in cta)
+        domain = range(most + 1) if statement.op == "popc" else range(2)
+        if isinstance(self.logic, Formulas):
+            event.table = {value: self.logic.var() for value in domain}
+        else:
+            event.table = dict.fromkeys(domain, MAYBE)
+        assert statement.dst is not None
+        self.assign(statement.dst, dict(event.table), {}, statement.guard, chosen)
+
+    def _identities(self, statement: Barrier | ClusterBarrier | WarpSync) -> list[tuple[int, int | None, Lit]]:
+        if isinstance(statement, ClusterBarrier):
+            return [(0, None, 1)]
+        if isinstance(statement, WarpSync):
+            if statement.mask is None:
+                return [(-1, None, 1)]
+            return [(value, None, literal) for value, literal in self.table(statement.mask).items()]
+        count = None
+        if statement.count is not None:
+            counts = self.table(statement.count)
+            if len(counts) > 1:
+                raise Undecided(self.tell(statement, "has a thread count that is not the same in every execution"))
+            count = next(iter(counts))
+        return [(value, count, literal) for value, literal in self.table(statement.id).items()]
