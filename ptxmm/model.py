@@ -40,7 +40,7 @@ class Inter:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """`left \\ right`."""
+    """`left` without `right`, written with a backslash."""
 
     left: Expr
     right: Expr
@@ -226,7 +226,7 @@ RELATIONS: dict[str, str] = {
     "scta": "pairs of events of one CTA",
     "scluster": "pairs of events of one cluster",
     "sgpu": "pairs of events of one device",
-    "syncbar": "bar/barrier: from sync, red, arrive to a sync or red of the same barrier and generation (another thread)",
+    "syncbar": "bar/barrier: from any arrival to a sync or red of its generation in another thread",
     "syncwarp": "bar.warp.sync: between the participants of one generation (two threads)",
     "syncbarcl": "barrier.cluster: from an arrive that is not relaxed to a wait of the same generation (two threads)",
     "execbarcl": "barrier.cluster: from any arrive to a wait of the same generation (two threads)",

@@ -110,7 +110,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`op` is one of `arith.BINARY`; both operands are read at `type`, the result has it too (0 or 1 for comparisons)."""
+    """`op` is one of `arith.BINARY`; both operands and the result have `type` (0 or 1 for comparisons)."""
 
     op: str
     left: Expr
@@ -262,7 +262,7 @@ class Bar(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier(Instruction):
-    """`bar`/`barrier{.cta}`: `count` is in PTX threads (32 for a litmus thread without a lane), None for all of the CTA.
+    """`bar`/`barrier{.cta}`: `count` is in PTX threads (32 for a litmus thread without a lane), None for the CTA.
 
     For `red`, `op` is `popc`, `and` or `or`, `pred` the predicate and `dst` the result. `instance` names the dynamic
     instance in Dartagnan's dialect, and then `count` is in litmus threads.
@@ -380,7 +380,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's name, place and code. `types` has the type of each register, `init` the values not zero at the start."""
+    """A thread's name, place and code. `types` has each register's type, `init` the values not zero at the start."""
 
     name: str
     place: Place
@@ -412,7 +412,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One stated verdict: `allowed`, `race` with the objects it is on, `hang` with the progress model …"""
+    """One stated verdict: `allowed`, `race` with the objects it is on, `hang` with the progress model."""
 
     word: str
     on: tuple[str, ...] | None = None
@@ -496,7 +496,7 @@ class Program:
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """A virtual address for each object and generic alias: disjoint, 64 KiB aligned, below 2**32 for small tests."""
+        """A virtual address for each object and generic alias: disjoint, 64 KiB aligned, small."""
         names = [n for n in self.by_name if self.virtual(n) == n]
         found, base = {}, PAGE
         for name in names:

@@ -223,11 +223,11 @@ class Symbolic:
         may = {i: row for i, row in a.may.items() if source.must >> i & 1}
         both = self.formulas.both
         for i, guard in source.may.items():
-            row = dict.fromkeys(bits(a.must[i]), guard)
-            row.update({j: both(guard, literal) for j, literal in a.may.get(i, {}).items()})
-            if row:
-                may[i] = row
-        return self._clean(must, dict(may))
+            guarded: Row = dict.fromkeys(bits(a.must[i]), guard)
+            guarded.update({j: both(guard, literal) for j, literal in a.may.get(i, {}).items()})
+            if guarded:
+                may[i] = guarded
+        return self._clean(must, may)
 
     def to_set(self, a: Rel, target: Set) -> Rel:
         """`a ; [target]`."""
@@ -276,8 +276,8 @@ class Symbolic:
                 for j in bits(mask & partial):
                     self._collect(terms.setdefault(i, {}), b.may[j], 1)
         useful = filled | partial
-        for i, row in a.may.items():
-            for j, literal in row.items():
+        for i, uncertain in a.may.items():
+            for j, literal in uncertain.items():
                 if useful >> j & 1:
                     mine = terms.setdefault(i, {})
                     for k in bits(b.must[j] & ~must[i]):

@@ -12,6 +12,10 @@ import z3
 VERSION: str = z3.get_version_string()
 
 
+# Steps of Z3 (well under a second) that are tried before a timer is set: a timer costs a thread for each check.
+EASY = 300_000
+
+
 class Truth(Enum):
     """What a check answers."""
 
@@ -29,9 +33,15 @@ class Loaded:
 
     def check(self, names: Sequence[str], timeout: float) -> Truth:
         """Whether the constraints and the named literals hold together; `timeout` in seconds."""
-        self.solver.set("timeout", max(1, int(timeout * 1000)))
-        answer = self.solver.check(*[z3.Bool(self.prefix + name) for name in names])
-        return Truth(str(answer))
+        assumed = [z3.Bool(self.prefix + name) for name in names]
+        self.solver.set("rlimit", EASY)
+        answer = Truth(str(self.solver.check(*assumed)))
+        if answer is Truth.UNKNOWN:
+            self.solver.set("rlimit", 0)
+            self.solver.set("timeout", max(1, int(timeout * 1000)))
+            answer = Truth(str(self.solver.check(*assumed)))
+            self.solver.set("timeout", 0)
+        return answer
 
     def assignment(self, variables: Sequence[int]) -> dict[int, bool]:
         """The numbered variables in the assignment that the last check found; those it leaves open are False."""

@@ -39,8 +39,10 @@ def enumerate_states(program: Program, model: Model, options: Options) -> Outcom
     except (Unsupported, Undecided) as reason:
         complete, why = False, str(reason)
     quantifier = condition.quantifier.value if condition else None
+    quantifier = condition.quantifier.value if condition else None
     return Outcomes(
-        program.path, program.name, program.variant, model.name, whole, quantifier, names, types, found, complete, why, time.perf_counter() - start,
+        program.path, program.name, program.variant, model.name, whole, quantifier, names, types, found, complete, why,
+        time.perf_counter() - start,
     )  # fmt: skip
 
 
