@@ -216,6 +216,8 @@ class Code:
             self._known(node)
 
     def _known(self, node: Node) -> None:
+        if node.kind == "memory" and node.args[0].kind == "name":
+            self.words.pointer(node.args[0])
         for item in node.args or (node,):
             if item.kind == "name" and item.text != "_":
                 name = item.text.removeprefix("%")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ptxmm.arith import PRED, U32, U64
+from ptxmm.arith import PRED, U32, U64, Type
 from ptxmm.errors import InputError, near
 from ptxmm.isa import Operand
 from ptxmm.program import Addr, Binary, Const, Expr, Place, Reg, registers
@@ -68,10 +68,19 @@ class Operands:
             return self._reach(inner)
         value = reader.value(inner)
         if value.type is not None and value.type.bits != U64.bits and not self.lenient:
-            message = f"width mismatch: an address has 64 bits, this has {bits_of(value.type)}"
-            hint = "" if value.type == PRED else f"load it as `.u64`, or widen it with `cvt.u64.u{value.type.bits}`"
-            raise self.source.error(message, inner.start, inner.end, hint)
+            raise self._narrow(value.type, inner)
         return settle(self.source, value, U64, inner)
+
+    def pointer(self, node: Node) -> None:
+        """Insist that a register in brackets holds an address."""
+        type_ = self.registers.types.get(node.text.removeprefix("%")) if self._is_register(node.text) else None
+        if type_ is not None and type_.bits != U64.bits:
+            raise self._narrow(type_, node)
+
+    def _narrow(self, type_: Type, node: Node) -> InputError:
+        message = f"width mismatch: an address has 64 bits, this has {bits_of(type_)}"
+        hint = "" if type_ == PRED else f"load it as `.u64`, or widen it with `cvt.u64.u{type_.bits}`"
+        return self.source.error(message, node.start, node.end, hint)
 
     def _is_register(self, text: str) -> bool:
         name = text.removeprefix("%")

@@ -72,11 +72,13 @@ def _unexpected(found: UnexpectedToken, source: Source) -> InputError:
     token, expected = found.token, set(found.accepts or found.expected)
     end = token.type == "$END"
     start, stop = (len(source.text.rstrip()),) * 2 if end else (token.start_pos or 0, token.end_pos or 0)
-    what = "the end of the file" if end else f"`{str(token)[:40]}`"
+    what = "the end of the file" if end else f"`{str(token).splitlines()[0][:40]}`"
     hint = ""
-    if "THREAD" in expected:
+    if end and "STOP" in expected:
+        wanted = "`}`"
+    elif "THREAD" in expected:
         wanted = "a declaration, a thread or a condition"
-        hint = near(str(token), KEYWORDS)
+        hint = 'strings stand between two `"` on one line' if token[:1] == '"' else near(str(token), KEYWORDS)
     elif "SEMICOLON" in expected and token.type != "SEMICOLON":
         wanted = "`;`"
         start = len(source.text[:start].rstrip())
@@ -89,6 +91,8 @@ def _unexpected(found: UnexpectedToken, source: Source) -> InputError:
 
 
 def _listed(expected: set[str]) -> str:
+    if {"WORD", "NUMBER"} <= expected:
+        return "a value"
     closing = [name for name in FIRST if name in expected]
     names = closing[:1] if closing and expected & {"BINOP"} else sorted(expected)
     shown = list(dict.fromkeys(NAMES.get(name) or _spelled(name) for name in names))

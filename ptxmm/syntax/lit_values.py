@@ -305,7 +305,7 @@ class Reader:
         spelled = node._replace(text=TWO.get(name) or ONE[name])
         if count == 2:
             return self.binary(spelled, *values)
-        if name == "lnot":
+        if name == "lnot" or (name == "not" and values[0].type == PRED):
             return self._not(values[0])
         type_ = plain(values[0].type or U32)
         return Value(Unary(spelled.text, settle(self.source, values[0], type_, node.args[0]), type_), type_)
