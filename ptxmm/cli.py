@@ -89,9 +89,11 @@ def check(context: click.Context, /, output: str, stop: bool, **asked: Any) -> N
 
 
 def _evidence(result: Result, *, shown: bool) -> None:
+    if not shown:
+        return
     from ptxmm.report.witness import evidence
 
-    if shown and (text := evidence(result, width())):
+    if text := evidence(result, width()):
         click.echo(f"\n{text}\n")
 
 
