@@ -16,30 +16,25 @@ from ptxmm.errors import InputError, Span, near
 from ptxmm.program import (
     Addr,
     Branch,
-    Condition,
     Const,
     Conventions,
-    Expr,
-    FinalMem,
-    FinalReg,
     Label,
     Place,
     Program,
     Proxy,
-    Quantifier,
     Statement,
     Thread,
 )
 from ptxmm.syntax._columns import INSTRUCTIONS
-from ptxmm.syntax._common import NAME, REGISTER, Text, Tokens, blanked, formula, literal, quoted
+from ptxmm.syntax._common import NAME, REGISTER, Text, Tokens, blanked, literal, quoted
 from ptxmm.syntax._memory import Memory
+from ptxmm.syntax._question import Question
 from ptxmm.syntax._written import Written
 
 CONVENTIONS = Conventions(
     failed_cas_writes=True, reductions_read=True, named_instances=True, branches_control_the_rest=True
 )
 PROXIES = {proxy.value: proxy for proxy in Proxy}
-QUANTIFIERS = {quantifier.value: quantifier for quantifier in Quantifier}
 
 COMMENTS = {"(*": "*)", "<<": ">>"}
 START = re.compile(r"\s*(?:PTX|ptx)\b")
@@ -51,7 +46,6 @@ INIT = re.compile(
     re.ASCII | re.X,
 )
 COLUMN = re.compile(r"P?(\d{1,9})\s*@\s*cta\s+(\d{1,9})\s*,\s*gpu\s+(\d{1,9})", re.ASCII)
-THREAD = re.compile(r"P?\d{1,9}", re.ASCII)
 CELL = re.compile(r"(?P<opcode>[A-Za-z_][\w.]*)(?P<operands>.*)", re.ASCII | re.S)
 QUESTION = re.compile(r"~|\b(?:exists|forall|filter|locations|final|not)\b")
 
@@ -104,14 +98,15 @@ class _Reader:
             if name not in self.memory:
                 self.memory.add(name, at)
         tokens = Tokens(self.text, end, len(text))
-        quantified, condition, locations = self.question(tokens)
+        registers = {name: column.types for name, column in self.columns.items()}
+        condition, kept, locations = Question(self.memory, registers, self.thread).read(tokens)
         return Program(
             name=head.group(1).strip() or PurePath(self.text.path).stem,
             objects=tuple(self.memory.objects.values()),
             views=tuple(self.memory.views.values()),
             threads=tuple(self.finished(name, column) for name, column in self.columns.items()),
-            condition=quantified,
-            filter=condition,
+            condition=condition,
+            filter=kept,
             locations=locations,
             purpose=" ".join(" ".join(QUOTED.findall(head.group(2))).split()),
             path=self.text.path,
@@ -241,57 +236,3 @@ class _Reader:
                     near(statement.target, labels),
                 )
         return Thread(name, column.place, tuple(column.body), column.types, column.init, at=column.at)
-
-    # --- the question ---
-
-    def question(self, tokens: Tokens) -> tuple[Condition | None, Expr | None, tuple[FinalReg | FinalMem, ...]]:
-        """`locations`, `filter` and the quantified condition, each at most once."""
-        condition: Condition | None = None
-        kept: Expr | None = None
-        locations: list[FinalReg | FinalMem] = []
-        while tokens.word and condition is None:
-            if not locations and tokens.accept("locations"):
-                tokens.expect("[", "after `locations`")
-                while not tokens.accept("]"):
-                    locations.append(self.final(tokens))
-                    if tokens.word != "]":
-                        tokens.expect(";", "between locations")
-            elif kept is None and tokens.accept("filter"):
-                kept = formula(tokens, self.compared, S64)
-                tokens.accept(";")
-            else:
-                negation = "~" if tokens.accept("~", "not") else ""
-                quantifier = QUANTIFIERS.get(negation + tokens.word)
-                if quantifier is None:
-                    raise tokens.error(f"expected a condition, found {tokens.found}", "exists, ~exists or forall")
-                tokens.take()
-                condition = Condition(quantifier, formula(tokens, self.compared, S64))
-                tokens.accept(";")
-        if tokens.word:
-            raise tokens.error(f"expected the end of the file, found {tokens.found}")
-        return condition, kept, tuple(locations)
-
-    def compared(self, tokens: Tokens) -> Expr:
-        """One side of a comparison."""
-        number = tokens.word == "-" or (tokens.word[:1].isdigit() and tokens.following != ":")
-        return tokens.number(S64.bits) if number else self.final(tokens)
-
-    def final(self, tokens: Tokens) -> FinalReg | FinalMem:
-        """A register `P0:r0` or a location; an unnamed register is 0 at the end as it was at the start."""
-        word, at = tokens.word, tokens.offset
-        if tokens.following == ":" and THREAD.fullmatch(word):
-            thread = self.thread(word.lstrip("P"), at)
-            tokens.take()
-            tokens.take()
-            register = tokens.word
-            if not REGISTER.fullmatch(register):
-                raise tokens.error(f"expected a register, found {tokens.found}", "registers are `r` and a number")
-            tokens.take()
-            self.columns[thread].types.setdefault(register, S64)
-            return FinalReg(thread, register)
-        if not NAME.fullmatch(word):
-            raise tokens.error(f"expected a register, a location or a number, found {tokens.found}")
-        if REGISTER.fullmatch(word):
-            raise tokens.error(f"{quoted(word)} is a register of which thread?", f"write `P0:{word}`")
-        tokens.take()
-        return FinalMem(self.memory.physical(self.memory.known(word, at)), 0, S64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -28,7 +28,6 @@ from ptxmm.program import (
     Place,
     Program,
     Proxy,
-    ProxyFence,
     Quantifier,
     Reg,
     Statement,
@@ -37,9 +36,10 @@ from ptxmm.program import (
     Word,
     registers,
 )
+from ptxmm.syntax._blocks import INSTRUCTIONS
 from ptxmm.syntax._common import AND, OR, REGISTER, Text, Tokens, blanked, formula, literal, quoted
 from ptxmm.syntax._memory import Memory
-from ptxmm.syntax._written import LOADS, STORES, Written, atomic, fence, load, store
+from ptxmm.syntax._written import Written
 
 MODEL = "ptx-7.5"
 LARGEST = 1 << 20
@@ -273,40 +273,3 @@ class _Reader:
             raise tokens.error(f"no instruction writes {tokens.found}", near(tokens.word, self.writers))
         register = tokens.take()
         return FinalReg(self.writers[register], register)
-
-
-# --- instructions ----------------------------------------------------------------------------------------------------
-
-
-def _load(written: Written) -> Statement:
-    return load(written, LOADS[written.opcode.split(".", 1)[0]])
-
-
-def _store(written: Written) -> Statement:
-    return store(written, STORES[written.opcode.split(".", 1)[0]])
-
-
-def _atomic(written: Written) -> Statement:
-    """`atom.add.acq_rel.gpu r0, [x], 1`: relaxed and of GPU scope where it does not say, as in PTX."""
-    return atomic(written, ("operation", "order", "scope"), {"order": "relaxed", "scope": "gpu"})
-
-
-def _fence(written: Written) -> Statement:
-    """Fences, and `fence.alias` for `fence.proxy.alias`."""
-    if written.opcode == "fence.alias":
-        written.arity(0)
-        return ProxyFence(kind="alias", at=written.at, text=written.line)
-    return fence(written)
-
-
-def _surface(written: Written) -> Statement:
-    raise written.error("atomic operations through the surface proxy are not supported", written.opcode)
-
-
-INSTRUCTIONS: dict[str, Callable[[Written], Statement]] = {
-    **dict.fromkeys(LOADS, _load),
-    **dict.fromkeys(STORES, _store),
-    **dict.fromkeys(("atom", "red"), _atomic),
-    **dict.fromkeys(("suatom", "sured"), _surface),
-    "fence": _fence,
-}
