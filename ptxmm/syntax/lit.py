@@ -97,14 +97,16 @@ class Reading:
         """Where all CTAs are; and the written places of the threads."""
         layout = Layout(self.source)
         places = [written(self.source, item) for item in self.items("thread")]
+        for place in places:
+            layout.add(place)
         shared = [
-            written(self.source, part, every=True)
+            layout.in_kernel(written(self.source, part, every=True))
             for item in self.items("declaration")
             if item.words[0] == ".shared"
             for part in item.steps
             if part.kind == "placed"
         ]
-        for place in (*places, *shared):
+        for place in shared:
             layout.add(place)
         layout.check((*places, *shared))
         return layout, places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ptxmm import isa
@@ -84,6 +85,7 @@ class Code:
 
     def _first(self, drafts: list[Draft]) -> list[Assigned]:
         assigned, seen = [], set()
+        self.registers.perhaps = {name for draft in drafts for name in _first_names(draft.step)}
         for draft in drafts:
             step = draft.step
             if draft.kind not in ("instruction", "assign", "await") or id(step) in seen:
@@ -238,6 +240,15 @@ class Code:
                 f"convert it first: `cvt.u{type_.bits}.u{found.bits}`" if found != PRED else "make a number with `selp`"
             )
             raise self.source.error(message, node.start, node.end, hint)
+
+
+def _first_names(step: Step) -> Iterator[str]:
+    """The names that an instruction may write to."""
+    if step.kind == "assign":
+        yield step.text.removeprefix("%")
+    elif step.exprs:
+        for node in (step.exprs[0], *step.exprs[0].args):
+            yield node.text.removeprefix("%")
 
 
 def negation(truth: Expr) -> Expr:

@@ -213,7 +213,7 @@ class Declaration:
             return [(name, None, self._device(where[0]) if where else None)]
         if not places:
             raise self._error(f"where is `{name}`?", item.words[0], f"write `.shared @ d0.c0.b0 .u32 {name};`")
-        place = written(self.source, places[0], every=True)
+        place = self.layout.in_kernel(written(self.source, places[0], every=True))
         if place.cta is not None:
             owner = replace(self.layout.place(place), warp=None, lane=None)
             if own and str(own[0].words[0]) != f"b{place.cta}":
@@ -221,7 +221,7 @@ class Declaration:
             return [(f"{name}@b{place.cta}" if own else name, owner, None)]
         if own:
             raise self._error("a CTA is named twice", own[0].words[0])
-        home = (place.kernel, place.device, place.cluster)
+        home = (place.kernel or 0, place.device, place.cluster)
         found = [c for c in self.ctas if (c.kernel, c.device, c.cluster) == home]
         if not found:
             raise self._error(f"no thread runs in {places[0].words[0]}", places[0].words[0])

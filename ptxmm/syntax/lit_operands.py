@@ -65,14 +65,18 @@ class Operands:
         inner = node.args[0]
         reader = replace(self.reader(), address=True)
         if inner.kind == "name" and not self._is_register(inner.text):
-            return self._reach(inner)
+            name = inner.text.removeprefix("%")
+            guess = self.lenient and name in self.registers.perhaps
+            return Reg(name) if guess and self.memory.seen(inner.text, self.place) is None else self._reach(inner)
         value = reader.value(inner)
         if value.type is not None and value.type.bits != U64.bits and not self.lenient:
             raise self._narrow(value.type, inner)
         return settle(self.source, value, U64, inner)
 
     def pointer(self, node: Node) -> None:
-        """Insist that a register in brackets holds an address."""
+        """Insist that a name in brackets is memory, or a register that holds an address."""
+        if not self._is_register(node.text):
+            self._reach(node)
         type_ = self.registers.types.get(node.text.removeprefix("%")) if self._is_register(node.text) else None
         if type_ is not None and type_.bits != U64.bits:
             raise self._narrow(type_, node)
@@ -84,7 +88,7 @@ class Operands:
 
     def _is_register(self, text: str) -> bool:
         name = text.removeprefix("%")
-        return name in self.registers.writes or name in self.registers.types or name in self.registers.declared
+        return name in self.registers.readable or name in self.registers.declared
 
     def register(self, text: str, start: int, end: int) -> str:
         name = text.removeprefix("%")

@@ -17,9 +17,9 @@ LARGEST = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A place as it is written: `cluster` None for a CTA alone, `cta` None for `b*` or `*`."""
+    """A place as it is written: `cluster` None for a CTA alone, `cta` None for `b*` or `*`, `kernel` None for any."""
 
-    kernel: int
+    kernel: int | None
     device: int
     cluster: int | None
     cta: int | None
@@ -44,7 +44,7 @@ def written(source: Source, item: Item, *, every: bool = False) -> Written:
         raise source.error(f"`{token}` names no single CTA", start, end, "write `d0.c0.b0`")
     if lane is not None and lane >= WARP:
         raise source.error(f"a warp has no lane {lane}", start, end, f"lanes are 0 to {WARP - 1}")
-    return Written(kernel or 0, device or 0, cluster, cta, warp, lane, start, end)
+    return Written(kernel, device or 0, cluster, cta, warp, lane, start, end)
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Layout:
         """Note a CTA; an error where it is already elsewhere."""
         if place.cta is None:
             return
-        key, home = (place.device, place.cta), (place.kernel, place.cluster)
+        key, home = (place.device, place.cta), (place.kernel or 0, place.cluster)
         known = self.clusters.setdefault(key, home)
         if known == home:
             return
@@ -71,13 +71,24 @@ class Layout:
         hint = "a CTA is in one cluster: give it the same number everywhere"
         raise self.source.error(f"{cta} is already in {where}", place.start, place.end, hint)
 
+    def in_kernel(self, place: Written) -> Written:
+        """A place of memory in the kernel that its CTA or cluster runs in."""
+        if place.kernel is not None:
+            return place
+        homes = (
+            kernel
+            for (device, cta), (kernel, cluster) in self.clusters.items()
+            if device == place.device and (cta == place.cta if place.cta is not None else cluster == place.cluster)
+        )
+        return replace(place, kernel=next(homes, 0))
+
     def check(self, places: Iterable[Written]) -> None:
         """After all were added: clusters belong to one kernel, and CTAs that name none get free numbers."""
         kernels: dict[tuple[int, int], int] = {}
         for place in places:
             if place.cluster is not None:
-                known = kernels.setdefault((place.device, place.cluster), place.kernel)
-                if known != place.kernel:
+                known = kernels.setdefault((place.device, place.cluster), place.kernel or 0)
+                if known != (place.kernel or 0):
                     message = f"cluster d{place.device}.c{place.cluster} is already in kernel {known}"
                     raise self.source.error(message, place.start, place.end)
         taken = {(device, cluster) for device, cluster in kernels}
@@ -89,7 +100,7 @@ class Layout:
         """The place with its cluster: a CTA alone has a number that no named cluster has."""
         assert place.cta is not None
         cluster = place.cluster if place.cluster is not None else place.cta + self.alone
-        return Place(place.device, cluster, place.cta, place.warp, place.lane, place.kernel)
+        return Place(place.device, cluster, place.cta, place.warp, place.lane, place.kernel or 0)
 
 
 def seats(source: Source, threads: list[tuple[str, Place, Written]]) -> None:

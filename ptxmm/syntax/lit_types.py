@@ -33,6 +33,7 @@ class Registers:
     init: dict[str, Const | Addr] = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)
     readable: set[str] = field(default_factory=set)
+    perhaps: set[str] = field(default_factory=set)
     writes: dict[str, list[Write]] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
 

@@ -145,7 +145,10 @@ class Reader:
 
     def at(self, node: Node, type_: Type) -> Expr:
         """An expression at a type."""
-        return settle(self.source, self.value(node), type_, node)
+        return self._settle(self.value(node), type_, node)
+
+    def _settle(self, value: Value, type_: Type, node: Node) -> Expr:
+        return value.expr if self.lenient else settle(self.source, value, type_, node)
 
     def truth(self, value: Value) -> Expr:
         """A value as a predicate: whether it is not zero."""
@@ -209,8 +212,8 @@ class Reader:
         if op in ("<<", ">>"):
             type_ = plain(left.type or U32)
             type_ = U32 if type_ == PRED else type_
-            shifted = settle(self.source, left, type_, node.args[0])
-            return Value(Binary(op, shifted, settle(self.source, right, U32, node.args[1]), type_), type_)
+            shifted = self._settle(left, type_, node.args[0])
+            return Value(Binary(op, shifted, self._settle(right, U32, node.args[1]), type_), type_)
         type_, a, b = self.join(node, left, right)
         if type_ is PRED and op not in COMPARISONS and op not in "&|^":
             type_ = U32
@@ -256,7 +259,7 @@ class Reader:
             left = left._replace(expr=extended(left.expr, left.type, type_))
         if right.type not in (None, PRED) and right.type is not None and right.type.bits < type_.bits:
             right = right._replace(expr=extended(right.expr, right.type, type_))
-        return type_, settle(self.source, left, type_, one), settle(self.source, right, type_, other)
+        return type_, self._settle(left, type_, one), self._settle(right, type_, other)
 
     def _common(self, node: Node, a: Type, b: Type) -> Type:
         if self.lenient:
@@ -308,14 +311,14 @@ class Reader:
         if name == "lnot" or (name == "not" and values[0].type == PRED):
             return self._not(values[0])
         type_ = plain(values[0].type or U32)
-        return Value(Unary(spelled.text, settle(self.source, values[0], type_, node.args[0]), type_), type_)
+        return Value(Unary(spelled.text, self._settle(values[0], type_, node.args[0]), type_), type_)
 
     def _typed_call(self, node: Node, name: str, type_: Type, values: list[Value]) -> Value:
         """`lt.s32(a, b)`: the operator at exactly this type."""
         op = TWO.get(name) or ONE[name]
         shift = op in ("<<", ">>")
         args = [
-            settle(self.source, value, U32 if shift and i else type_, arg)
+            self._settle(value, U32 if shift and i else type_, arg)
             for i, (value, arg) in enumerate(zip(values, node.args, strict=True))
         ]
         result = PRED if op in COMPARISONS or op in LOGICAL else type_
