@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ptxmm.cat import read_model, shipped_models
-from ptxmm.model import FEATURES, RELATIONS, SETS, Let, LetRec
+from ptxmm import enumeration
+from ptxmm.cat import DEFAULT_MODEL, read_model, shipped_models
+from ptxmm.check import Options, check
+from ptxmm.expect import judged, stated_words
+from ptxmm.model import FEATURES, RELATIONS, SETS, Let, LetRec, Model
+from ptxmm.program import Program
+from ptxmm.syntax import lit
+from ptxmm.verdict import Result
 
+Engine = Callable[[Program, Model, Options], Result]
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "models" / "README.md").read_text()
 GUIDE = (ROOT / "docs" / "models.md").read_text()
+STATED = [
+    (program, model)
+    for block in re.findall(r"^```lit\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    for program in lit.read(block, "models/README.md")
+    for model in shipped_models()
+]
 
 
 def rows(text: str) -> dict[str, str]:
@@ -68,3 +82,18 @@ def test_a_shipped_model_declares_what_it_supports() -> None:
     assert {name: set(read_model(name).supports) for name in shipped_models()} == {
         k: set(v) for k, v in expected.items()
     }
+
+
+def test_the_readme_states_verdicts_under_every_model() -> None:
+    assert len(STATED) >= 60
+    unstated = [(test.full_name, model) for test, model in STATED if not stated_words(test, model, DEFAULT_MODEL)]
+    assert unstated == []
+
+
+@pytest.mark.parametrize("engine", [check, enumeration.check], ids=["solver", "enumeration"])
+@pytest.mark.parametrize(("test", "model"), STATED, ids=[f"{test.full_name}-{model}" for test, model in STATED])
+def test_a_test_of_the_readme_gets_the_verdicts_it_states(test: Program, model: str, engine: Engine) -> None:
+    words = stated_words(test, model, DEFAULT_MODEL)
+    races = any(word.word.endswith("race") for word in words)
+    options = Options(properties=frozenset({"outcome", "race"} if races else {"outcome"}))
+    assert judged(engine(test, read_model(model), options), words).surprises == ()
