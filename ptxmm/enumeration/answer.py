@@ -78,9 +78,10 @@ def decide(program: Program, found: Findings) -> tuple[str, str]:
 
 def race_answer(program: Program, found: Findings) -> Answer:
     """Whether there is a race, and on which objects."""
-    reason = found.unsupported or found.blind or found.gave_up
-    if reason:
-        return Answer("unknown", why=reason)
+    if found.unsupported:
+        return Answer()
+    if found.blind:
+        return Answer("unknown", why=found.blind)
     if found.raced:
-        return Answer("yes", tuple(one.name for one in program.objects if one.name in found.raced))
+        return Answer("yes", tuple(one.name for one in program.objects if one.name in found.raced), why=found.unsure)
     return Answer("unknown", why=found.unsure) if found.unsure else Answer("no")

@@ -52,7 +52,7 @@ def unsupported(program: Program, model: Model) -> str:
     """Why a model cannot decide a test, or nothing."""
     missing = sorted(used(program) - model.supports)
     if missing:
-        return f"the model {model.name} has no {' and no '.join(FEATURES[one] for one in missing)}"
+        return f"the model {model.name} does not have {', '.join(FEATURES[one] for one in missing)}"
     if len({thread.place.kernel for thread in program.threads}) > 1 or program.launches:
         return "tests with several kernels are not supported"
     if any(thread.after is not None for thread in program.threads):

@@ -25,6 +25,7 @@ class Findings:
     columns: tuple[Column, ...]
     states: dict[tuple[int, ...], bool] = field(default_factory=dict)
     raced: set[str] = field(default_factory=set)
+    partial: bool = False
     mixed: bool = False
     cut: bool = False
     blind: str = ""
@@ -35,12 +36,12 @@ class Findings:
     @property
     def void(self) -> str:
         """Why the outcomes say nothing."""
-        return self.gave_up or (MIXED if self.mixed else "")
+        return MIXED if self.mixed else self.gave_up if self.partial else ""
 
     @property
     def unsure(self) -> str:
         """Why an outcome or race that was not found may yet exist."""
-        return self.void or self.undefined or ("a loop was cut at the bound" if self.cut else "")
+        return self.void or self.gave_up or self.undefined or ("a loop was cut at the bound" if self.cut else "")
 
 
 def enumerate_all(program: Program, model: Model, options: Options, *, races: bool) -> Findings:
@@ -50,10 +51,10 @@ def enumerate_all(program: Program, model: Model, options: Options, *, races: bo
         return found
     try:
         search = Search(program, model, options.bound, Budget(options.timeout))
-        partial = has_partial_overlaps(search)
-        found.unsupported = beyond(program, model, search, partial=partial)
+        found.partial = has_partial_overlaps(search)
+        found.unsupported = beyond(program, model, search, partial=found.partial)
         if not found.unsupported:
-            collect(search, found, races=races or partial)
+            collect(search, found, races=races or found.partial)
     except GaveUp as reason:
         found.gave_up = str(reason)
     return found
@@ -73,7 +74,7 @@ def has_partial_overlaps(search: Search) -> bool:
 def beyond(program: Program, model: Model, search: Search, *, partial: bool) -> str:
     """Why the accesses that a test may make are not supported, or nothing."""
     if partial and "mixed-size" not in model.supports:
-        return f"the model {model.name} has no {FEATURES['mixed-size']}"
+        return f"the model {model.name} does not have {FEATURES['mixed-size']}"
     written = {name for name, _, _ in search.table.written}
     for (index, node, _, kind), (spots, _) in search.table.places.items():
         item = program.threads[index].body[node.pc]
