@@ -295,6 +295,9 @@ class Reader:
 
     def _call(self, node: Node, depth: int) -> Value:
         name, _, suffix = node.text.partition(".")
+        if name == "selp" and not suffix and len(node.args) == 3:
+            then, other, cond = (self.value(arg, depth + 1) for arg in node.args)
+            return Value(Select(cond.expr, then.expr, other.expr), then.type or other.type)
         if name not in TWO and name not in ONE:
             raise self.source.error(f"unknown function `{name}`", node.start, node.end, near(name, [*TWO, *ONE]))
         count = 2 if name in TWO else 1

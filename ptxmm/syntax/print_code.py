@@ -58,11 +58,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Prints expressions; `type_of` gives the type of a register, `final` is for conditions."""
+    """Prints expressions; `type_of` gives the type of a register, `final` is for conditions.
+
+    `exact` writes every operator as a function with its type, which is how any expression can be said.
+    """
 
     program: Program
     type_of: Callable[[Expr], Type | None]
     final: bool = False
+    exact: bool = False
 
     def expr(self, expr: Expr, hexadecimal: bool = False) -> Text:
         """An expression; numbers in hexadecimal where decimal ones would be converted to a floating type."""
@@ -77,6 +81,8 @@ class Printer:
                 return Text(place(self.program, expr), expr.type)
             case Addr(name, offset):
                 return _offset(f"&{name}", offset, U64)
+            case Binary() | Unary() | Select() if self.exact:
+                return self._typed(expr)
             case Select(cond, then, other):
                 return self._select(cond, then, other, hexadecimal)
             case Unary(op, arg, type_):
@@ -180,18 +186,23 @@ class Printer:
                     return f"[{name}[{index.name}]]"
             case Binary("+", Reg(name), Const(offset), t) if t == U64 and self.type_of(Reg(name)) == U64 and offset > 0:
                 return f"[{name}+{offset}]"
-        return f"[{self._typed(address)}]"
+        return f"[{self._typed(address).text}]"
 
-    def _typed(self, expr: Expr) -> str:
-        """An expression with every type written, for places where a reader widens."""
+    def _typed(self, expr: Expr) -> Text:
+        """An expression with every type written."""
         match expr:
             case Binary(op, left, right, type_):
-                return f"{CALLS[op]}.{type_}({self._typed(left)}, {self._typed(right)})"
+                boolean = op in COMPARISONS or op in LOGICAL
+                text = f"{CALLS[op]}.{type_}({self._typed(left).text}, {self._typed(right).text})"
+                return Text(text, PRED if boolean else type_)
             case Unary(op, arg, type_):
-                return f"{SINGLE[op]}.{type_}({self._typed(arg)})"
+                return Text(f"{SINGLE[op]}.{type_}({self._typed(arg).text})", type_)
+            case Select(cond, then, other):
+                a, b = self._typed(then), self._typed(other)
+                return Text(f"selp({a.text}, {b.text}, {self._typed(cond).text})", a.type or b.type)
             case Const(value):
-                return hex(value)
-        return self.expr(expr).text
+                return Text(hex(value), None)
+        return self.expr(expr)
 
 
 def _offset(name: str, offset: int, type_: Type) -> Text:
@@ -224,10 +235,11 @@ class Lines:
     program: Program
     thread: Thread
     types: Mapping[str, Type]
+    exact: bool = False
 
     def printer(self) -> Printer:
         """A printer that knows the registers of this thread."""
-        return Printer(self.program, self._type)
+        return Printer(self.program, self._type, exact=self.exact)
 
     def _type(self, expr: Expr) -> Type | None:
         return self.types.get(expr.name) if isinstance(expr, Reg) else None

@@ -42,23 +42,24 @@ def to_lit(program: Program) -> str:
     <BLANKLINE>
     """
     listed: dict[str, frozenset[str]] = {}
-    text = written(program, listed)
-    back = _back(text, program)
-    if back == program:
-        return text
-    for thread in program.threads:
-        own = back.thread(thread.name).types if isinstance(back, Program) and _has(back, thread.name) else {}
-        listed[thread.name] = frozenset(name for name, type_ in thread.types.items() if own.get(name) != type_)
-    text = written(program, listed)
-    back = _back(text, program)
-    if back != program:
-        why = str(back).partition("\n")[0] if isinstance(back, InputError) else difference(program, back)
-        raise ValueError(f"{program.full_name} cannot be written as .lit exactly: {why}")
-    return text
+    for exact in (False, False, True):
+        text = written(program, listed, exact=exact)
+        back = _back(text, program)
+        if back == program:
+            return text
+        more = _types_to_declare(program, back)
+        listed = {name: listed.get(name, frozenset()) | more[name] for name in more}
+    why = str(back).partition("\n")[0] if isinstance(back, InputError) else difference(program, back)
+    raise ValueError(f"{program.full_name} cannot be written as .lit exactly: {why}")
 
 
-def _has(program: Program, name: str) -> bool:
-    return any(thread.name == name for thread in program.threads)
+def _types_to_declare(program: Program, back: Program | InputError) -> dict[str, frozenset[str]]:
+    """The registers of each thread whose types a reader would not find by itself."""
+    found = {t.name: t.types for t in back.threads} if isinstance(back, Program) else {}
+    return {
+        thread.name: frozenset(r for r, type_ in thread.types.items() if found.get(thread.name, {}).get(r) != type_)
+        for thread in program.threads
+    }
 
 
 def _back(text: str, program: Program) -> Program | InputError:
@@ -77,11 +78,13 @@ def difference(one: Program, other: object) -> str:
     return "it would read back differently"
 
 
-def written(program: Program, listed: Mapping[str, frozenset[str]]) -> str:
+def written(program: Program, listed: Mapping[str, frozenset[str]], *, exact: bool = False) -> str:
     """The text, unchecked; `listed` are the registers of each thread whose types must be declared."""
     blocks = ["\n".join(_head(program)), "\n".join(_memory(program))]
-    blocks += ["\n".join(_thread(program, thread, listed.get(thread.name, frozenset()))) for thread in program.threads]
-    blocks += ["\n".join(_question(program)), "\n".join(_notes(program))]
+    for thread in program.threads:
+        lines = Lines(program, thread, thread.types, exact)
+        blocks.append("\n".join(_thread(thread, lines, listed.get(thread.name, frozenset()))))
+    blocks += ["\n".join(_question(program, exact)), "\n".join(_notes(program))]
     if program.variant is not None:
         blocks.append(f"variants\n    name\n    {program.variant}\nend")
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -120,13 +123,12 @@ def _view(view: View) -> str:
     return f"{VIEWS[view.proxy]} {view.name} = {view.target};"
 
 
-def _thread(program: Program, thread: Thread, listed: frozenset[str]) -> Iterator[str]:
+def _thread(thread: Thread, lines: Lines, listed: frozenset[str]) -> Iterator[str]:
     after = f" after {thread.after}" if thread.after else ""
     yield f"thread {thread.name} @ {thread.place}{after} {{"
     for name, type_ in thread.types.items():
         if name in listed or name in thread.init:
             yield f"    {_register(thread, name, type_)}"
-    lines = Lines(program, thread, thread.types)
     for statement in thread.body:
         yield ("  " if isinstance(statement, Label) else "    ") + lines.line(statement)
     yield "}"
@@ -137,13 +139,13 @@ def _register(thread: Thread, name: str, type_: Type) -> str:
     return f".reg .{type_} {name} = {value};"
 
 
-def _question(program: Program) -> Iterator[str]:
+def _question(program: Program, exact: bool) -> Iterator[str]:
     types = {(t.name, r): type_ for t in program.threads for r, type_ in t.types.items()}
 
     def type_of(expr: Expr) -> Type | None:
         return types.get((expr.thread, expr.reg)) if isinstance(expr, FinalReg) else None
 
-    printer = Printer(program, type_of, final=True)
+    printer = Printer(program, type_of, final=True, exact=exact)
     if program.filter is not None:
         yield f"filter ({printer.predicate(program.filter)})"
     if program.condition is not None:
