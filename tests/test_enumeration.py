@@ -320,6 +320,8 @@ def test_a_texture_load_needs_the_texture_fence() -> None:
 
     assert verdict(textured(), "ptx-7.5") == "allowed"
     assert verdict(textured(ProxyFence(kind="texture")), "ptx-7.5") == "forbidden"
+    assert raced(textured(), "ptx-7.5") == ("x",)
+    assert raced(textured(ProxyFence(kind="texture")), "ptx-7.5") == ()
     assert verdict(textured(), "ptx-9.4") == "unsupported"
 
 

@@ -135,9 +135,8 @@ def note_races(execution: Found, cause: str, strong: str, found: Findings) -> No
 
 
 def conflicts(skeleton: Skeleton) -> Iterator[tuple[Event, Event]]:
-    """Accesses of two threads that overlap in virtual addresses, one of them a write (PTX ISA 8.7.1)."""
+    """Accesses that overlap in virtual addresses, one of them a write; initial writes race with nothing (8.7.1)."""
     accesses = [(event, event.spot) for event in skeleton.events if event.thread is not None and event.spot is not None]
     for (one, here), (other, there) in combinations(accesses, 2):
-        clash = one.thread != other.thread and "W" in (one.kind, other.kind)
-        if clash and here.virtual == there.virtual and here.meets(there):
+        if "W" in (one.kind, other.kind) and here.virtual == there.virtual and here.meets(there):
             yield one, other
