@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported
+from ptxmm.expect import judged, stated_words
 from ptxmm.model import Model
 from ptxmm.program import Branch, Expect, Program
 from ptxmm.syntax import FORMATS, read_programs
@@ -181,6 +182,7 @@ def ask(program: Program, model: str, request: Request) -> Answered:
         raise KeyboardInterrupt
     if isinstance(answer, Result):
         line = next((expect.at.line for expect in stated(program, answer.model)), 0)
+        answer = judged(answer, stated_words(program, answer.model, default_model()))
         answer = replace(answer, line=line, program=program if request.options.witness else None)
     return answer
 

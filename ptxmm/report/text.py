@@ -146,6 +146,8 @@ def remarks(result: Result) -> list[str]:
     """What the line of a result leaves open: what differs, why it is unknown or unsupported, and notes."""
     if result.verdict == "error":
         return []
+    if result.ok:
+        return list(result.notes)
     reasons = [] if not result.why else [f"{result.verdict}: {result.why}"]
     for noun, answer in (("race", result.race), ("hang", result.hang), ("undefined", result.undefined)):
         if answer.verdict == "unknown" and answer.why and answer.why != result.why:
