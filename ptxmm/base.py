@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable
 
 from ptxmm.barriers import Barriers
 from ptxmm.choices import Choices
+from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.model import SETS
 from ptxmm.program import Atomic, Fence, Order, Place, Scope, Space
 from ptxmm.relation import Rel, Row, Set, Symbolic
-from ptxmm.tags import ORDER_TAGS, PROXY_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
+from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
 
 
 class Base:
@@ -28,6 +29,8 @@ class Base:
         self.choices = Choices(graph)
         self.barriers = Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
+        self.members: dict[str, int] | None = None
+        self.uncertain = sum(1 << event.id for event in self.events if event.guard not in (1, -1))
 
     def __call__(self, name: str) -> Rel | Set:
         if name not in self.memo:
@@ -46,39 +49,44 @@ class Base:
     # --- sets ---------------------------------------------------------------------------------------------------------
 
     def _set(self, name: str) -> Set:
-        chosen = self._membership(name)
-        must, may = 0, {}
+        if self.members is None:
+            self.members = self._members()
+        found = self.members.get(name, 0)
+        if not self.uncertain & found:
+            return Set(found, {})
+        may = {i: self.guards[i] for i in bits(found & self.uncertain)}
+        return Set(found & ~self.uncertain, may)
+
+    def _members(self) -> dict[str, int]:
+        """The mask of every set, events that cannot run apart."""
+        masks: dict[str, int] = {}
         for event in self.events:
-            if event.guard != -1 and chosen(event):
-                if event.guard == 1:
-                    must |= 1 << event.id
-                else:
-                    may[event.id] = event.guard
-        return Set(must, may)
+            if event.guard != -1:
+                bit = 1 << event.id
+                for name in self._names(event):
+                    masks[name] = masks.get(name, 0) | bit
+        return masks
 
-    def _membership(self, name: str) -> Callable[[Event], bool]:
-        if name in ORDER_TAGS:
-            return lambda e: order_tag(e) is ORDER_TAGS[name]
-        if name in SCOPE_TAGS:
-            return lambda e: e.scope is SCOPE_TAGS[name]
-        if name in PROXY_TAGS or name == "ALIAS":
-            return lambda e: proxy_tag(e) == name
-        table: dict[str, Callable[[Event], bool]] = {
-            "_": lambda e: True,
-            "M": lambda e: e.kind in "RW",
-            "R": lambda e: e.kind == "R",
-            "W": lambda e: e.kind == "W",
-            "IW": lambda e: e.thread < 0,
-            "F": lambda e: e.kind in "FB",
-            "B": lambda e: e.kind == "B",
-            "RMW": lambda e: isinstance(e.statement, Atomic),
-            "RED": lambda e: isinstance(e.statement, Atomic) and self._reduces(e.statement),
-            "RESTRICT": lambda e: isinstance(e.statement, Fence) and e.statement.window is not None,
-        }
-        return table[name]
-
-    def _reduces(self, statement: Atomic) -> bool:
-        return statement.reduction and not self.program.conventions.reductions_read
+    def _names(self, event: Event) -> list[str]:
+        """The sets that an event is in."""
+        kind, statement = event.kind, event.statement
+        names = ["_", proxy_tag(event), *(("M", kind) if kind in "RW" else ("F",))]
+        if kind == "B":
+            names.append("B")
+        if event.thread < 0:
+            return [*names, "IW", "WEAK"]
+        order = order_tag(event)
+        if order is not None:
+            names.append(ORDER_TAGS[order])
+        if event.scope is not None:
+            names.append(SCOPE_TAGS[event.scope])
+        if isinstance(statement, Atomic):
+            names.append("RMW")
+            if statement.reduction and not self.program.conventions.reductions_read:
+                names.append("RED")
+        elif isinstance(statement, Fence) and statement.window is not None:
+            names.append("RESTRICT")
+        return names
 
     # --- relations ----------------------------------------------------------------------------------------------------
 

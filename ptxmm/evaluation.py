@@ -13,6 +13,12 @@ from ptxmm.relation import Rel, Set, Symbolic
 Value = Rel | Set
 
 
+POINTWISE = frozenset({"union", "inter", "diff"})
+COMPOSED = frozenset({"seq", "seq_within", "seq_optional", "optional_seq", "plus_seq_optional"})
+OF_RELATION = frozenset({"inverse", "plus", "optional", "domain", "range"})
+OF_SETS = frozenset({"product", "identity"})
+
+
 class Evaluation:
     """A model on one set of events: every operation is evaluated once, when it is first asked for.
 
@@ -63,45 +69,40 @@ class Evaluation:
         value = self.get(slot)
         return value if isinstance(value, Set) else Set(0, {})
 
-    def _compute(self, step: Step) -> Value:  # noqa: PLR0912 (one arm for each operation)
-        algebra, args = self.algebra, step.args
-        match step.op:
-            case "base":
-                return self.base(step.base)
-            case "nothing":
-                return algebra.nothing()
-            case "union" | "inter" | "diff":
-                return self._pointwise(step.op, args)
-            case "seq" | "seq_within" | "seq_optional" | "optional_seq" | "plus_seq_optional":
-                return self._composed(step.op, args)
-            case "from_set" | "to_set":
-                chosen = self.set(args[step.op == "to_set"])
-                if not chosen.must and not chosen.may:
-                    return algebra.nothing()
-                rel = self.rel(args[step.op == "from_set"])
-                return algebra.from_set(chosen, rel) if step.op == "from_set" else algebra.to_set(rel, chosen)
-            case "product":
-                return algebra.product(self.set(args[0]), self.set(args[1]))
-            case "identity":
-                return algebra.identity(self.set(args[0]))
-            case "inverse":
-                return algebra.inverse(self.rel(args[0]))
-            case "plus":
-                return algebra.plus(self.rel(args[0]))
-            case "optional":
-                return algebra.optional(self.rel(args[0]))
-            case "domain":
-                return algebra.domain(self.rel(args[0]))
-            case "range":
-                return algebra.range(self.rel(args[0]))
-            case "complement":
-                value = self.get(args[0])
-                if isinstance(value, Set):
-                    return algebra.set_diff(Set(algebra.all, {}), value)
-                return algebra.complement(value)
-            case "fixpoint":
-                return self._fixpoint(*args)
-        raise AssertionError(step.op)
+    def _compute(self, step: Step) -> Value:
+        """One operation: on relations alone, on sets alone, or one of those that look closer."""
+        op, args = step.op, step.args
+        if op == "base":
+            return self.base(step.base)
+        if op in POINTWISE:
+            return self._pointwise(op, args)
+        if op in COMPOSED:
+            return self._composed(op, args)
+        if op in OF_RELATION:
+            of_relation: Callable[[Rel], Value] = getattr(self.algebra, op)
+            return of_relation(self.rel(args[0]))
+        if op in OF_SETS:
+            of_sets: Callable[..., Value] = getattr(self.algebra, op)
+            return of_sets(*(self.set(arg) for arg in args))
+        return {"from_set": self._limited, "to_set": self._limited}.get(op, self._special)(op, args)
+
+    def _limited(self, op: str, args: tuple[int, ...]) -> Value:
+        """A relation from or to a set; an empty set saves the work on the relation."""
+        chosen = self.set(args[op == "to_set"])
+        if not chosen.must and not chosen.may:
+            return self.algebra.nothing()
+        rel = self.rel(args[op == "from_set"])
+        return self.algebra.from_set(chosen, rel) if op == "from_set" else self.algebra.to_set(rel, chosen)
+
+    def _special(self, op: str, args: tuple[int, ...]) -> Value:
+        if op == "nothing":
+            return self.algebra.nothing()
+        if op == "fixpoint":
+            return self._fixpoint(*args)
+        value = self.get(args[0])
+        if isinstance(value, Set):
+            return self.algebra.set_diff(Set(self.algebra.all, {}), value)
+        return self.algebra.complement(value)
 
     def _composed(self, op: str, args: tuple[int, ...]) -> Value:
         """Compositions; an empty operand that is already known, or the second, saves the work on the other."""

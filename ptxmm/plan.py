@@ -34,10 +34,29 @@ class Plan:
         return any(step.base == base for step in self.steps)
 
 
-@lru_cache(maxsize=64)
+class _Same:
+    """A model as a key by identity: hashing its whole text for each test would cost more than the test."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __hash__(self) -> int:
+        return id(self.model)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.model is self.model
+
+
 def plan_of(model: Model) -> Plan:
-    """The compiled form of a model."""
-    return _Compiler().compile(model)
+    """The compiled form of a model, made once."""
+    return _plan_of(_Same(model))
+
+
+@lru_cache(maxsize=64)
+def _plan_of(key: _Same) -> Plan:
+    return _Compiler().compile(key.model)
 
 
 class _Compiler:

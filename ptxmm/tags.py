@@ -5,12 +5,17 @@ from __future__ import annotations
 from ptxmm.events import Event
 from ptxmm.program import Atomic, Order, Place, Proxy, ProxyFence, Scope
 
-PROXY_TAGS = {"GEN": Proxy.GENERIC, "SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT}
+PROXY_TAGS = {Proxy.GENERIC: "GEN", Proxy.SURFACE: "SUR", Proxy.TEXTURE: "TEX", Proxy.CONSTANT: "CON"}
+FENCE_TAGS = {"alias": "ALIAS", "texture": "TEX", "surface": "SUR", "constant": "CON"}
 ORDER_TAGS = {
-    "WEAK": Order.WEAK, "RLX": Order.RELAXED, "ACQ": Order.ACQUIRE, "REL": Order.RELEASE,
-    "ACQ_REL": Order.ACQ_REL, "SC": Order.SC,
-}  # fmt: skip
-SCOPE_TAGS = {"CTA": Scope.CTA, "CLUSTER": Scope.CLUSTER, "GPU": Scope.GPU, "SYS": Scope.SYS}
+    Order.WEAK: "WEAK",
+    Order.RELAXED: "RLX",
+    Order.ACQUIRE: "ACQ",
+    Order.RELEASE: "REL",
+    Order.ACQ_REL: "ACQ_REL",
+    Order.SC: "SC",
+}
+SCOPE_TAGS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
 
 
 def order_tag(event: Event) -> Order | None:
@@ -27,9 +32,8 @@ def order_tag(event: Event) -> Order | None:
 
 def proxy_tag(event: Event) -> str:
     """The vocabulary's tag of the proxy that an event uses; ALIAS for the alias fence."""
-    if isinstance(event.statement, ProxyFence):
-        return {"alias": "ALIAS", "texture": "TEX", "surface": "SUR", "constant": "CON"}[event.statement.kind]
-    return next(tag for tag, proxy in PROXY_TAGS.items() if proxy is event.proxy)
+    statement = event.statement
+    return FENCE_TAGS[statement.kind] if isinstance(statement, ProxyFence) else PROXY_TAGS[event.proxy]
 
 
 SCOPES = tuple(Scope)
