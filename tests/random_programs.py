@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from building import add, atom, bar, bra, equal, fence, label, ld, st
 from hypothesis import strategies as some
@@ -10,10 +10,13 @@ from hypothesis import strategies as some
 from ptxmm.arith import U32, U64, Type
 from ptxmm.program import (
     Addr,
+    Bar,
+    Barrier,
     Binary,
     ClusterBarrier,
     Const,
     Expr,
+    Fence,
     FinalMem,
     FinalReg,
     Object,
@@ -23,6 +26,8 @@ from ptxmm.program import (
     Proxy,
     ProxyFence,
     Reg,
+    Scope,
+    Space,
     Statement,
     Thread,
     View,
@@ -31,7 +36,23 @@ from ptxmm.program import (
 
 U16 = Type("u", 16)
 SCOPES = ("cta", "cluster", "gpu", "sys")
-ALL = frozenset({"cluster", "alias", "proxies", "one-sided", "mixed", "barriers", "branches"})
+ATOMIC_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+ALL = frozenset(
+    {
+        "cluster",
+        "alias",
+        "proxies",
+        "one-sided",
+        "restricted",
+        "mixed",
+        "barriers",
+        "lanes",
+        "branches",
+        "predicates",
+        "vectors",
+    }
+)
+HOME = Place(device=0, cluster=0, cta=0)
 VIEWS = {
     "alias": View("w", "x"),
     "texture": View("t", "x", Proxy.TEXTURE),
@@ -42,31 +63,69 @@ VIEWS = {
 
 @some.composite
 def programs(draw: some.DrawFn, features: frozenset[str] = ALL, events: int = 6) -> Program:
-    """A test whose final states show every register and `x`, `y`."""
+    """A test whose final states show every register and the words `x`, `y`; `h` is shared memory of CTA 0."""
     count = draw(some.sampled_from((2, 2, 2, 3)))
     kinds = ["alias"] if "alias" in features else []
     kinds += ["texture", "surface", "constant"] if "proxies" in features else []
     view = draw(some.sampled_from((None, None, *kinds)))
-    mixed = "mixed" in features and draw(some.integers(0, 5)) == 0
-    places = [
-        draw(some.builds(placed, some.sampled_from((0, 0, 1, 2)), some.sampled_from((0, 0, 0, 1))))
-        for _ in range(count)
-    ]
-    budget = events // count
+    places = draw(some.lists(where(features), min_size=count, max_size=count))
+    near = all((one.device, one.cluster) == (0, 0) for one in places)
+    drawn = Drawn(features, view, mixed="mixed" in features and draw(some.integers(0, 5)) == 0, near=near)
     threads = []
     for index in range(count):
-        length = draw(some.integers(1, max(budget, 2)))
         body: list[Statement] = []
-        for position in range(length):
-            body.extend(draw(instructions(features, view, f"r{position}", mixed=mixed)))
+        for position in range(draw(some.integers(1, max(events // count, 2)))):
+            body.extend(draw(instructions(drawn, f"r{position}")))
         if any(getattr(item, "target", "") for item in body):
             body.append(label("end"))
         threads.append(shaped("ABC"[index], places[index], body))
-    objects = (Object("x"), Object("y"), Object("z", length=2, init=(Const(0), Const(0))))
+    objects = (
+        Object("x"),
+        Object("y", init=(Const(draw(some.sampled_from((0, 0, 1)))),)),
+        Object("z", length=2, init=(Const(0), Const(0))),
+        Object("h", space=Space.SHARED, owner=HOME),
+    )
     columns = [FinalReg(one.name, reg) for one in threads for reg in one.types]
     memory = [FinalMem(name, 0, U32) for name in "xy"]
     views = (VIEWS[view],) if view else ()
     return Program("random", objects, tuple(threads), views=views, locations=(*columns, *memory))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is drawn once for a test: its features, its view of `x`, mixed sizes, and whether all can reach `h`."""
+
+    features: frozenset[str]
+    view: str | None
+    mixed: bool
+    near: bool
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return SCOPES if "cluster" in self.features else tuple(scope for scope in SCOPES if scope != "cluster")
+
+    def kinds(self, before: list[str]) -> list[str]:
+        """The kinds of instruction to draw from, frequent ones several times."""
+        found = ["load", "load", "load", "store", "store", "store", "atom", "atom", "fence"]
+        found += ["view", "view", "proxy fence"] if self.view else []
+        found += ["barrier", "barrier"] if "barriers" in self.features else []
+        found += ["cluster barrier"] if {"barriers", "cluster"} <= self.features else []
+        found += ["arithmetic"] if before else []
+        found += ["branch"] if before and "branches" in self.features else []
+        found += ["predicate"] if before and "predicates" in self.features else []
+        return found + [kind for kind in ("vectors",) if kind in self.features]
+
+    def names(self) -> tuple[str, ...]:
+        """The words to draw from."""
+        return ("x", "x", "x", "y", "y", *(["w"] if self.view == "alias" else []), *(["h"] if self.near else []))
+
+
+@some.composite
+def where(draw: some.DrawFn, features: frozenset[str]) -> Place:
+    """A CTA, and sometimes a lane of its warp 0."""
+    place = placed(draw(some.sampled_from((0, 0, 1, 2))), draw(some.sampled_from((0, 0, 0, 1))))
+    lane = draw(some.sampled_from((None, None, 0, 1))) if "lanes" in features else None
+    return place if lane is None else replace(place, warp=0, lane=lane)
 
 
 def placed(number: int, device: int) -> Place:
@@ -86,64 +145,75 @@ def shaped(name: str, place: Place, body: list[Statement]) -> Thread:
 
 
 @some.composite
-def instructions(
-    draw: some.DrawFn, features: frozenset[str], view: str | None, dst: str, *, mixed: bool
-) -> list[Statement]:
+def instructions(draw: some.DrawFn, drawn: Drawn, dst: str) -> list[Statement]:
     """One instruction, or the few that belong together."""
-    scopes = SCOPES if "cluster" in features else tuple(scope for scope in SCOPES if scope != "cluster")
-    scope = draw(some.sampled_from(scopes))
     before = [f"r{i}" for i in range(int(dst[1:]))]
-    kind = draw(some.sampled_from(choices(features, view, before)))
-    place = draw(addresses(view, before))
-    number = draw(some.sampled_from((1, 2)))
-    given_values: tuple[int | str, ...] = (number, number, *before)
-    value = draw(some.sampled_from(given_values))
+    kind = draw(some.sampled_from(drawn.kinds(before)))
+    if kind == "predicate":
+        (item,) = draw(memory(drawn, draw(some.sampled_from(("load", "store", "atom"))), dst, before))
+        return [replace(item, guard=equal(draw(some.sampled_from(before)), draw(some.sampled_from((0, 1)))))]
+    if kind == "branch":
+        return [bra("end", equal(draw(some.sampled_from(before)), draw(some.sampled_from((0, 1)))))]
+    if kind == "arithmetic":
+        return [add(dst, draw(some.sampled_from(before)), 1)]
+    if kind in ("load", "store", "atom", "view", "vectors"):
+        return draw(memory(drawn, kind, dst, before))
+    return draw(synchronisation(drawn, kind, dst, before))
+
+
+@some.composite
+def memory(draw: some.DrawFn, drawn: Drawn, kind: str, dst: str, before: list[str]) -> list[Statement]:
+    """An access of memory."""
+    scope, number = draw(some.sampled_from(drawn.scopes)), draw(some.sampled_from((1, 2)))
+    place = draw(addresses(drawn, before))
+    values: tuple[int | str, ...] = (number, number, *before)
+    value = draw(some.sampled_from(values))
     match kind:
         case "load":
             item = ld(dst, place, draw(some.sampled_from(strengths("acquire", scope))))
-            return [replace(item, type=U16) if mixed and draw(some.booleans()) else item]
+            return [replace(item, type=U16) if drawn.mixed and draw(some.booleans()) else item]
         case "store":
             return [st(place, value, draw(some.sampled_from(strengths("release", scope))))]
         case "view":
-            proxy = VIEWS[view or ""].proxy
-            name = VIEWS[view or ""].name
-            stored = proxy is Proxy.SURFACE and draw(some.booleans())
-            return [st(name, number, proxy=proxy) if stored else ld(dst, name, proxy=proxy)]
+            view = VIEWS[drawn.view or ""]
+            stored = view.proxy is Proxy.SURFACE and draw(some.booleans())
+            return [st(view.name, number, proxy=view.proxy) if stored else ld(dst, view.name, proxy=view.proxy)]
+        case "vectors":
+            if draw(some.booleans()):
+                read = ld(dst, "z", draw(some.sampled_from(strengths("acquire", scope))))
+                return [replace(read, dst=(dst, f"{dst}v"))]
+            write = st("z", value, draw(some.sampled_from(strengths("release", scope))))
+            return [replace(write, values=(*write.values, Const(3)))]
+    op = draw(some.sampled_from(("add", "exch", "cas", "red")))
+    order = draw(some.sampled_from(("relaxed", "release") if op == "red" else ATOMIC_ORDERS))
+    operands = (draw(some.sampled_from((0, 1))), number) if op == "cas" else (value,)
+    return [atom("add" if op == "red" else op, None if op == "red" else dst, place, *operands, how=f"{order}.{scope}")]
+
+
+@some.composite
+def synchronisation(draw: some.DrawFn, drawn: Drawn, kind: str, dst: str, before: list[str]) -> list[Statement]:
+    """A fence or a barrier."""
+    scope = draw(some.sampled_from(drawn.scopes))
+    match kind:
         case "proxy fence":
-            return [ProxyFence(kind=view or "")]
-        case "atom":
-            op = draw(some.sampled_from(("add", "exch", "cas", "red")))
-            order = draw(some.sampled_from(("relaxed", "release") if op == "red" else ATOMIC_ORDERS))
-            operands = (draw(some.sampled_from((0, 1))), number) if op == "cas" else (value,)
-            given = "add" if op == "red" else op
-            return [atom(given, None if op == "red" else dst, place, *operands, how=f"{order}.{scope}")]
+            return [ProxyFence(kind=drawn.view or "")]
         case "fence":
-            orders = ("acq_rel", "sc", "acquire", "release") if "one-sided" in features else ("acq_rel", "sc")
+            if "restricted" in drawn.features and drawn.near and draw(some.booleans()):
+                halves = ((Order.RELEASE, "shared::cta"), (Order.ACQUIRE, "shared::cluster"))
+                order, window = draw(some.sampled_from(halves))
+                return [Fence(order=order, scope=Scope.CLUSTER, window=window)]
+            orders = ("acq_rel", "sc", "acquire", "release") if "one-sided" in drawn.features else ("acq_rel", "sc")
             return [fence(f"{draw(some.sampled_from(orders))}.{scope}")]
-        case "barrier":
-            meetings: tuple[Statement, ...] = (bar(), bar(), bar("sync", 1, 64), bar("arrive", 1, 64), WarpSync())
-            return [draw(some.sampled_from(meetings))]
         case "cluster barrier":
             order = draw(some.sampled_from((Order.RELEASE, Order.RELAXED)))
             return [ClusterBarrier(wait=False, order=order), ClusterBarrier(wait=True, order=Order.ACQUIRE)]
-        case "branch":
-            return [bra("end", equal(draw(some.sampled_from(before)), draw(some.sampled_from((0, 1)))))]
-        case _:
-            return [add(dst, draw(some.sampled_from(before)), 1)]
-
-
-ATOMIC_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
-
-
-def choices(features: frozenset[str], view: str | None, before: list[str]) -> list[str]:
-    """The kinds of instruction to draw from, frequent ones several times."""
-    found = ["load", "load", "load", "store", "store", "store", "atom", "atom", "fence"]
-    found += ["view", "view", "proxy fence"] if view else []
-    found += ["barrier"] if "barriers" in features else []
-    found += ["cluster barrier"] if {"barriers", "cluster"} <= features else []
-    found += ["arithmetic"] if before else []
-    found += ["branch"] if before and "branches" in features else []
-    return found
+    pred = Reg(draw(some.sampled_from(before))) if before else Const(1)
+    op = draw(some.sampled_from(("popc", "and", "or")))
+    meetings: tuple[Statement, ...] = (
+        bar(), bar(), bar("sync", 1, 64), bar("arrive", 1, 64), WarpSync(), WarpSync(mask=Const(3)),
+        Barrier(kind=Bar.RED, id=Const(2), op=op, pred=pred, dst=dst),
+    )  # fmt: skip
+    return [draw(some.sampled_from(meetings))]
 
 
 def strengths(half: str, scope: str) -> tuple[str, ...]:
@@ -152,10 +222,9 @@ def strengths(half: str, scope: str) -> tuple[str, ...]:
 
 
 @some.composite
-def addresses(draw: some.DrawFn, view: str | None, before: list[str]) -> Expr:
-    """`x`, `y`, an alias of `x`, or an element of `z` that a register chooses."""
-    names = ["x", "x", "x", "y", "y", *(["w"] if view == "alias" else [])]
-    chosen = draw(some.sampled_from((*names, *(["z"] if before else []))))
+def addresses(draw: some.DrawFn, drawn: Drawn, before: list[str]) -> Expr:
+    """A word, or an element of `z` that a register chooses."""
+    chosen = draw(some.sampled_from((*drawn.names(), *(["z"] if before else []))))
     if chosen != "z":
         return Addr(chosen)
     index = Binary("&", Reg(draw(some.sampled_from(before))), Const(1), U64)
