@@ -183,8 +183,10 @@ def ask(program: Program, model: str, request: Request) -> Answered:
     if isinstance(answer, Result):
         line = next((expect.at.line for expect in stated(program, answer.model)), 0)
         answer = judged(answer, stated_words(program, answer.model, default_model()))
-        answer = replace(answer, line=line, program=program if request.options.witness else None)
-    return answer
+        return replace(answer, line=line, program=program if request.options.witness else None)
+    from ptxmm.syntax.print_lit import condition
+
+    return replace(answer, condition=condition(program))
 
 
 @lru_cache(maxsize=64)

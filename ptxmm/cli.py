@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ptxmm import __version__
-from ptxmm.batch import REPORT_IT, read
+from ptxmm.batch import REPORT_IT, matches, read
 from ptxmm.cli_options import (
     Batch,
     colourful,
@@ -161,7 +161,8 @@ def show(context: click.Context, /, form: str, **asked: Any) -> None:
     for path in batch.files:
         try:
             for program in read(path, batch.request.format):
-                click.echo(shown(program, form, batch.request))
+                if matches(program.full_name, batch.request.pattern):
+                    click.echo(shown(program, form, batch.request))
         except PtxmmError as failed:
             click.echo(str(failed), err=True)
             code = 2

@@ -64,7 +64,8 @@ def test_the_second_engine_agrees_under_every_model(path: Path) -> None:
 def test_each_test_has_a_purpose_and_states_verdicts_under_every_model(path: Path) -> None:
     for program in read(path, None):
         assert program.purpose, program.full_name
-        assert set(every_model(program)) == set(shipped_models()), program.full_name
+        asked = set(shipped_models()) - ({"sc"} if program.condition is None else set())
+        assert asked <= set(every_model(program)), program.full_name
 
 
 def test_the_library_has_at_least_120_tests_with_names_of_their_own() -> None:

@@ -70,6 +70,10 @@ def test_colours_are_only_on_the_mark() -> None:
         (replace(UNSUPPORTED, ok=True, expected=("unsupported",)), Standing.EXPECTED),
         (replace(UNSUPPORTED, ok=False, expected=("allowed",)), Standing.SURPRISE),
         (UNREADABLE, Standing.ERROR),
+        (replace(SURPRISE, expected=("race on x, y",), race=Answer("yes", ("x",))), Standing.SURPRISE),
+        (replace(SURPRISE, expected=("race on x, y",), race=Answer("yes", ("x",), why="time-out")), Standing.UNKNOWN),
+        (replace(SURPRISE, expected=("race on y",), race=Answer("yes", ("x",), why="time-out")), Standing.SURPRISE),
+        (replace(SURPRISE, expected=("no race",), race=Answer("yes", ("x",), why="time-out")), Standing.SURPRISE),
     ],
 )
 def test_what_is_unknown_is_no_surprise_and_what_differs_is(result: Result, kind: Standing) -> None:

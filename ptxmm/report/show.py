@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from ptxmm.batch import Request, model_named, one_model
 from ptxmm.check import check, happenings, smt2
+from ptxmm.errors import Unsupported
 from ptxmm.program import Order, Program, Proxy
 from ptxmm.report.dot import events_dot, execution_dot
+from ptxmm.syntax.print_lit import to_lit
 from ptxmm.verdict import Happening
 
 
@@ -18,9 +20,10 @@ def shown(program: Program, form: str, request: Request) -> str:
 
 
 def _lit(program: Program, _request: Request) -> str:
-    from ptxmm.syntax.lit import write
-
-    return write(program)
+    try:
+        return to_lit(program).rstrip()
+    except ValueError as reason:
+        raise Unsupported(str(reason)) from None
 
 
 def _events(program: Program, request: Request) -> str:

@@ -34,8 +34,8 @@ def standing(result: Result) -> Standing:
         return Standing.ERROR
     if result.ok:
         return Standing.EXPECTED
-    if result.ok is False and any(_contradicted(word, result) for word in result.expected):
-        return Standing.SURPRISE
+    if result.ok is False:
+        return Standing.SURPRISE if any(_contradicted(w, result) for w in result.expected) else Standing.UNKNOWN
     if "unknown" in (result.verdict, result.race.verdict, result.hang.verdict, result.undefined.verdict):
         return Standing.UNKNOWN
     return Standing.UNSUPPORTED if result.verdict == "unsupported" else Standing.UNSTATED
@@ -50,7 +50,8 @@ def _contradicted(word: str, result: Result) -> bool:
         return result.verdict not in ("unknown", word)
     if answer.verdict != ("no" if word.startswith("no ") else "yes"):
         return answer.verdict != "unknown"
-    return bool(on) and set(on.split(", ")) != set(answer.on)
+    named, found = set(on.split(", ")), set(answer.on)
+    return bool(on) and named != found and not (answer.why and found < named)
 
 
 def exit_code(standings: Iterable[Standing]) -> int:

@@ -139,17 +139,28 @@ def _register(thread: Thread, name: str, type_: Type) -> str:
     return f".reg .{type_} {name} = {value};"
 
 
-def _question(program: Program, exact: bool) -> Iterator[str]:
+def condition(program: Program, *, exact: bool = False) -> str:
+    """The question of a test, `~exists (A.r0 == 1)`, or nothing."""
+    if program.condition is None:
+        return ""
+    return f"{program.condition.quantifier} ({_final(program, exact).predicate(program.condition.formula)})"
+
+
+def _final(program: Program, exact: bool) -> Printer:
+    """A printer of expressions over final states."""
     types = {(t.name, r): type_ for t in program.threads for r, type_ in t.types.items()}
 
     def type_of(expr: Expr) -> Type | None:
         return types.get((expr.thread, expr.reg)) if isinstance(expr, FinalReg) else None
 
-    printer = Printer(program, type_of, final=True, exact=exact)
+    return Printer(program, type_of, final=True, exact=exact)
+
+
+def _question(program: Program, exact: bool) -> Iterator[str]:
     if program.filter is not None:
-        yield f"filter ({printer.predicate(program.filter)})"
+        yield f"filter ({_final(program, exact).predicate(program.filter)})"
     if program.condition is not None:
-        yield f"{program.condition.quantifier} ({printer.predicate(program.condition.formula)})"
+        yield condition(program, exact=exact)
     if program.locations:
         yield f"locations [{'; '.join(_location(program, leaf) for leaf in program.locations)}]"
     for expect in program.expects:
