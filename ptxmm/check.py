@@ -93,7 +93,7 @@ def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
     """The encoding whose executions may stop early, where that makes a difference."""
     graph = encoding.graph
     if graph.cut == -1 and all(literal == -1 for literal, _ in graph.bad):
-        always = not graph.passes or "race" not in options.properties
+        always = not (graph.passes or graph.again) or "race" not in options.properties
         if always:
             return encoding
     return encode(encoding.program, encoding.model, options.bound, prefix=True)

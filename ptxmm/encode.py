@@ -74,7 +74,7 @@ def encode(program: Program, model: Model, bound: int, *, prefix: bool = False) 
     ensure_no_thin_air(encoding, dep)
     encoding.asserted = [*graph.assumed, Schedule(base.barriers).literal(base.rel("rf"), dep)]
     if not prefix:
-        encoding.asserted += [*graph.ends, -graph.cut]
+        encoding.asserted += [*graph.ends, -graph.cut, *(-again.literal for again in graph.again)]
     return encoding
 
 

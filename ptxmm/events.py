@@ -22,6 +22,7 @@ from ptxmm.program import (
     Thread,
     leaves,
 )  # fmt: skip
+from ptxmm.spins import Loop
 from ptxmm.unroll import Node
 from ptxmm.values import Table
 
@@ -60,12 +61,22 @@ class Event:
     predicate: Lit = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A waiting loop of a thread is about to repeat where `literal` holds; `counts` tells the repetition around it."""
+
+    thread: int
+    loop: Loop
+    counts: tuple[int, ...]
+    literal: Lit
+
+
 @dataclass
 class EventGraph:
     """All events of a test with their dependencies and the final registers; literals are those of `formulas`.
 
-    `cut` is the literal that some loop was left at the bound, `bad` lists (literal, reason) of undefined accesses,
-    `passes` the literals that a blocking barrier lets its thread go on (TRUE when only finished executions count).
+    `cut` is the literal that some loop was left at the bound, `again` where waiting loops repeat, `bad` lists (literal,
+    reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only finished executions count).
     """
 
     program: Program
@@ -79,6 +90,7 @@ class EventGraph:
     finals: list[Env] = field(default_factory=list)
     ends: list[Lit] = field(default_factory=list)
     cut: Lit = -1
+    again: list[Again] = field(default_factory=list)
     bad: list[tuple[Lit, str]] = field(default_factory=list)
     assumed: list[Lit] = field(default_factory=list)
     passes: dict[int, Lit] = field(default_factory=dict)

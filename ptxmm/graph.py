@@ -8,23 +8,37 @@ event touches is always known.
 from __future__ import annotations
 
 from ptxmm.arith import Type
-from ptxmm.events import Event, EventGraph
+from ptxmm.events import Again, Event, EventGraph
 from ptxmm.formula import Formulas
 from ptxmm.memory import Memory, initial
 from ptxmm.program import Assign, Assume, Atomic, Barrier, Load, Object, Program, Statement, Store, registers
-from ptxmm.unroll import Node, unrolled
+from ptxmm.unroll import Node, loops_of, unrolled
 from ptxmm.values import Possible
 from ptxmm.walk import Walk
 
 
 def event_graph(program: Program, bound: int, *, prefix: bool = False) -> EventGraph:
-    """The events of a test, loops unrolled to `bound`.
+    """The events of a test: waiting loops are passed once, other loops unrolled to `bound`.
 
-    With `prefix`, a thread may stop at any blocking barrier or where a loop was cut; otherwise every thread is taken to
-    finish. Raises Undecided where values or code are too many.
+    With `prefix`, a thread may stop at any blocking barrier, in a waiting loop, or where a loop was cut; otherwise
+    every thread is taken to finish. Raises Undecided where values or code are too many.
     """
+    effects: dict[int, set[int]] = {}
+    while True:
+        graph = _walked(program, bound, prefix, effects)
+        found = [again for again in graph.again if _leaves_something(graph, again)]
+        if not found:
+            return graph
+        for again in found:
+            effects.setdefault(again.thread, set()).add(again.loop.head)
+
+
+def _walked(program: Program, bound: int, prefix: bool, effects: dict[int, set[int]]) -> EventGraph:
     to_the_end = program.conventions.branches_control_the_rest
-    nodes = [unrolled(thread.body, bound, to_the_end=to_the_end) for thread in program.threads]
+    nodes = [
+        unrolled(thread.body, bound, to_the_end=to_the_end, effects=frozenset(effects.get(index, ())))
+        for index, thread in enumerate(program.threads)
+    ]
     memory = Memory(program)
     _grow(program, nodes, memory, prefix)
     graph = EventGraph(program, Formulas(), memory, nodes, prefix=prefix)
@@ -33,6 +47,19 @@ def event_graph(program: Program, bound: int, *, prefix: bool = False) -> EventG
         Walk(graph, index, graph.formulas).run()
     _add_own_dependencies(graph)
     return graph
+
+
+def _leaves_something(graph: EventGraph, again: Again) -> bool:
+    """Whether a repetition of a waiting loop may write to memory."""
+    heads = sorted(loops_of(graph.program.threads[again.thread].body))
+    around = again.counts[: heads.index(again.loop.head)]
+    for event in graph.events:
+        if event.kind == "W" and event.thread == again.thread and event.guard != -1:
+            node = graph.nodes[again.thread][event.node]
+            inside = again.loop.head <= node.pc <= again.loop.end and node.counts[: len(around)] == around
+            if inside and graph.formulas.both(event.guard, again.literal) != -1:
+                return True
+    return False
 
 
 def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, prefix: bool) -> None:

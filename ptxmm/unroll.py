@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ptxmm.closure import bits
 from ptxmm.errors import Undecided
-from ptxmm.program import Assume, Branch, Exit, Statement
+from ptxmm.program import Assume, Branch, Exit, Label, Statement
+from ptxmm.spins import Loop, loops, waiting
 
 LIMIT = 20_000
 
@@ -15,10 +16,10 @@ NEXT, TAKEN = "next", "taken"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One instance of an instruction: `pc` is -1 for the end of the thread and -2 for a loop that was cut.
+    """One instance of an instruction; `pc` is END, CUT where a loop was cut, WAIT where a waiting loop repeats.
 
-    `before` lists (node, edge kind); `decided_by` masks the nodes whose branching decides whether this one is reached;
-    `like` is a node that is reached exactly when this one is.
+    `loop` is that loop, `counts` says in which repetition of which loop the instance stands. `before` lists (node, edge
+    kind); `decided_by` masks the nodes whose branching decides whether this one is reached; `like` is a node that is reached exactly when this one is.
     """
 
     pc: int
@@ -26,44 +27,65 @@ class Node:
     before: tuple[tuple[int, str], ...]
     decided_by: int = 0
     like: int = -1
+    counts: tuple[int, ...] = ()
+    loop: Loop | None = None
 
 
-END, CUT = -1, -2
+END, CUT, WAIT = -1, -2, -3
 
 
-def unrolled(body: tuple[Statement, ...], bound: int, *, to_the_end: bool = False) -> tuple[Node, ...]:
+def unrolled(
+    body: tuple[Statement, ...], bound: int, *, to_the_end: bool = False, effects: frozenset[int] = frozenset()
+) -> tuple[Node, ...]:
     """The instances of a thread's instructions in topological order; each back edge is taken at most `bound` times.
 
-    With `to_the_end`, a branch decides everything that can come after it (the convention of assembly tools); otherwise
-    what it can reach before its arms meet again (its immediate post-dominator). Undecided is raised
-    where the unrolled code has more than LIMIT instances.
+    A waiting loop (`spins.waiting`) is passed once, unless its head is in `effects`. With `to_the_end`, a branch decides
+    everything that can come after it (the convention of assembly tools); otherwise what it can reach before its arms
+    meet again (its immediate post-dominator). Undecided is raised where there are more than LIMIT instances.
     """
-    labels = {s.name: pc for pc, s in enumerate(body) if hasattr(s, "name")}
+    labels = _labels(body)
     if not any(isinstance(s, (Branch, Exit, Assume)) for s in body):
         straight = [Node(pc, s, ((pc - 1, NEXT),) if pc else ()) for pc, s in enumerate(body)]
         last = len(body)
         return (*straight, Node(END, None, ((last - 1, NEXT),) if last else ()))
-    edges = _explore(body, labels, bound)
+    found = loops(body, labels)
+    waits = {h: loop for h, loop in waiting(body, labels).items() if h not in effects} if found else {}
+    inner = {loop.start: h for h, loop in waits.items()}
+    waits = {h: loop for h, loop in waits.items() if inner[loop.start] == h}
+    edges = _explore(body, labels, bound, found, waits)
     order = _topological(edges)
-    return _nodes(body, edges, order, to_the_end)
+    return _nodes(body, edges, order, to_the_end, found)
+
+
+def loops_of(body: tuple[Statement, ...]) -> dict[int, Loop]:
+    """The loops of a thread's code by their heads."""
+    return loops(body, _labels(body))
+
+
+def _labels(body: tuple[Statement, ...]) -> dict[str, int]:
+    return {s.name: pc for pc, s in enumerate(body) if isinstance(s, Label)}
 
 
 State = tuple[int, tuple[int, ...]]
 
 
-def _explore(body: tuple[Statement, ...], labels: dict[str, int], bound: int) -> dict[State, list[tuple[State, str]]]:
+def _explore(
+    body: tuple[Statement, ...], labels: dict[str, int], bound: int, found: dict[int, Loop], waits: dict[int, Loop]
+) -> dict[State, list[tuple[State, str]]]:
     """The successors of every reachable (pc, loop counters) state."""
-    ends: dict[int, int] = {}
-    for pc, statement in enumerate(body):
-        if isinstance(statement, Branch) and labels[statement.target] <= pc:
-            head = labels[statement.target]
-            ends[head] = max(ends.get(head, pc), pc)
-    heads = sorted(ends)
+    heads = sorted(found)
+    starts = {waits[h].start: place for place, h in enumerate(heads) if h in waits}
 
     def at(pc: int, counts: list[int]) -> State:
         if pc >= len(body):
             return (END, ())
-        return (pc, tuple(n if h <= pc <= ends[h] else 0 for h, n in zip(heads, counts, strict=True)))
+        inside = [n if h <= pc <= found[h].end else 0 for h, n in zip(heads, counts, strict=True)]
+        if pc in starts:
+            place = starts[pc]
+            if inside[place]:
+                return (WAIT - heads[place], (*inside[:place], 0, *inside[place + 1 :]))
+            inside[place] = 1
+        return (pc, tuple(inside))
 
     start = at(0, [0] * len(heads))
     edges: dict[State, list[tuple[State, str]]] = {}
@@ -83,7 +105,7 @@ def _explore(body: tuple[Statement, ...], labels: dict[str, int], bound: int) ->
         if isinstance(statement, Branch):
             target = labels[statement.target]
             after = list(counts)
-            if target <= pc:
+            if target <= pc and target not in waits:
                 place = heads.index(target)
                 after[place] += 1
                 after[place + 1 :] = [0] * (len(heads) - place - 1)
@@ -118,7 +140,11 @@ def _topological(edges: dict[State, list[tuple[State, str]]]) -> list[State]:
 
 
 def _nodes(
-    body: tuple[Statement, ...], edges: dict[State, list[tuple[State, str]]], order: list[State], to_the_end: bool
+    body: tuple[Statement, ...],
+    edges: dict[State, list[tuple[State, str]]],
+    order: list[State],
+    to_the_end: bool,
+    found: dict[int, Loop],
 ) -> tuple[Node, ...]:
     number = {state: i for i, state in enumerate(order)}
     size = len(order)
@@ -150,7 +176,7 @@ def _nodes(
             regions.append((i, reach[i] & ~rejoined & ~(1 << i)))
     dominators = [0] * size
     nodes = []
-    for i, (pc, _) in enumerate(order):
+    for i, (pc, counts) in enumerate(order):
         common = -1
         for j, _kind in before[i]:
             common &= dominators[j]
@@ -160,5 +186,6 @@ def _nodes(
             like = max((d for d in bits(dominators[i]) if d != i and always[d] >> i & 1), default=-1)
         decided = sum(1 << j for j, region in regions if region >> i & 1)
         statement = body[pc] if pc >= 0 else None
-        nodes.append(Node(pc, statement, tuple(before[i]), decided, like))
+        loop = found[WAIT - pc] if pc <= WAIT else None
+        nodes.append(Node(max(pc, WAIT), statement, tuple(before[i]), decided, like, counts, loop))
     return tuple(nodes)

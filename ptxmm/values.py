@@ -140,7 +140,11 @@ def truth(logic: Logic, expr: Expr, leaf: Lookup) -> Lit:
         case Binary("&&" | "||" as op, _, _, _):
             parts = [truth(logic, part, leaf) for part in _flat(expr, op)]
             return logic.conj(parts) if op == "&&" else logic.disj(parts)
-    return logic.disj([literal for value, literal in evaluate(logic, expr, leaf).items() if value])
+    table = evaluate(logic, expr, leaf)
+    yes = [literal for value, literal in table.items() if value]
+    if 2 * len(yes) <= len(table):
+        return logic.disj(yes)
+    return -logic.disj([literal for value, literal in table.items() if not value])
 
 
 def _flat(expr: Expr, op: str) -> list[Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxmm import arith
 from ptxmm.accesses import Accesses
 from ptxmm.errors import Undecided
-from ptxmm.events import Deps, Env, Event, EventGraph, Value, same_cta, start_value
+from ptxmm.events import Again, Deps, Env, Event, EventGraph, Value, same_cta, start_value
 from ptxmm.formula import Formulas, Lit
 from ptxmm.program import (
     Addr,
@@ -28,7 +28,7 @@ from ptxmm.program import (
     WarpSync,
     registers,
 )  # fmt: skip
-from ptxmm.unroll import CUT, END, TAKEN, Node
+from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
 from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
 
 
@@ -67,6 +67,8 @@ class Walk:
                 going, taken = self._execute(node.statement)
             elif node.pc == CUT:
                 self.graph.cut = self.logic.disj((self.graph.cut, self.here))
+            elif node.pc == WAIT and node.loop is not None:
+                self.graph.again.append(Again(self.index, node.loop, node.counts, self.here))
             elif node.pc == END:
                 ending = (self.env, self.here)
             shared = splits.get(number, 0) > 1 or number in joins

@@ -1,0 +1,150 @@
+"""Loops that only wait: whose repetitions leave nothing behind, so that the last one stands for all of them.
+
+A repetition leaves nothing behind when no register that it writes is read by the next one or after the loop before it
+is written again, when it takes part in no barrier, and when what it writes to memory, if anything, it writes only where
+the loop is left. Taking the earlier repetitions out of an execution then leaves an execution: every axiom is monotone
+in the reads and fences that go, and no register or write is missed. `docs/loops.md` has the argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.program import (
+    Assign,
+    Assume,
+    Atomic,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    Exit,
+    Label,
+    Load,
+    Nop,
+    Statement,
+    Store,
+    WarpSync,
+    registers,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of a thread's code: its label's `head`, the last branch back to it, and where a repetition `start`s.
+
+    A repetition starts at the first instruction that is not a test of the loop's exit.
+    """
+
+    head: int
+    end: int
+    start: int
+
+
+def loops(body: tuple[Statement, ...], labels: dict[str, int]) -> dict[int, Loop]:
+    """The loops of a thread's code by their heads: each backward branch closes one."""
+    ends: dict[int, int] = {}
+    for pc, statement in enumerate(body):
+        if isinstance(statement, Branch) and labels[statement.target] <= pc:
+            head = labels[statement.target]
+            ends[head] = max(ends.get(head, pc), pc)
+    return {head: Loop(head, end, _start(body, labels, head, end)) for head, end in sorted(ends.items())}
+
+
+def _start(body: tuple[Statement, ...], labels: dict[str, int], head: int, end: int) -> int:
+    targets = {labels[s.target] for s in body if isinstance(s, Branch)}
+    for pc in range(head, end + 1):
+        statement = body[pc]
+        if pc > head and pc in targets:
+            return head
+        leaves = isinstance(statement, Branch) and not head <= labels[statement.target] <= end
+        if not (leaves or isinstance(statement, (Label, Assign, Nop))):
+            return pc
+    return head
+
+
+def waiting(body: tuple[Statement, ...], labels: dict[str, int]) -> dict[int, Loop]:
+    """The loops whose repetitions leave no register behind and meet no barrier; writes are for the caller to check."""
+    found = loops(body, labels)
+    if not found:
+        return {}
+    after = [_successors(body, labels, pc) for pc in range(len(body))]
+    live = _live(body, after)
+    return {head: loop for head, loop in found.items() if _independent(body, after, live, loop)}
+
+
+def _successors(body: tuple[Statement, ...], labels: dict[str, int], pc: int) -> list[int]:
+    statement = body[pc]
+    found = [labels[statement.target]] if isinstance(statement, Branch) else []
+    if isinstance(statement, Exit):
+        found.append(len(body))
+    if not (isinstance(statement, (Branch, Exit)) and statement.guard is None):
+        found.append(pc + 1)
+    return found
+
+
+def _independent(body: tuple[Statement, ...], after: list[list[int]], live: list[set[str]], loop: Loop) -> bool:
+    repeated = _repeated(after, loop)
+    if any(isinstance(body[pc], (Barrier, ClusterBarrier, WarpSync, Assume)) for pc in repeated):
+        return False
+    written = {name for pc in repeated for name in _writes(body[pc])}
+    return not written & live[loop.start]
+
+
+def _repeated(after: list[list[int]], loop: Loop) -> set[int]:
+    """The places from which the loop's start can be reached again without leaving the loop."""
+    inside = set(range(loop.head, loop.end + 1))
+    found: set[int] = set()
+    changed = True
+    while changed:
+        changed = False
+        for pc in inside - found:
+            if any(target in inside and (target == loop.start or target in found) for target in after[pc]):
+                found.add(pc)
+                changed = True
+    return found
+
+
+def _writes(statement: Statement) -> tuple[str, ...]:
+    match statement:
+        case Load(dst=names) | Atomic(dst=names):
+            return tuple(name for name in names if name is not None)
+        case Assign(dst=name):
+            return (name,)
+    return ()
+
+
+def _reads(statement: Statement) -> frozenset[str]:
+    found = registers(statement.guard)
+    match statement:
+        case Load(address=address):
+            found |= registers(address)
+        case Store(address=address, values=values):
+            found = found.union(registers(address), *map(registers, values))
+        case Atomic(address=address, operands=operands):
+            found = found.union(registers(address), *map(registers, operands))
+        case Assign(value=value):
+            found |= registers(value)
+        case Assume(cond=cond):
+            found |= registers(cond)
+        case Barrier():
+            found = found.union(registers(statement.id), registers(statement.count), registers(statement.pred))
+        case WarpSync(mask=mask):
+            found |= registers(mask)
+    return found
+
+
+def _live(body: tuple[Statement, ...], after: list[list[int]]) -> list[set[str]]:
+    """The registers whose value before each place may still be read; every register is read at the end."""
+    everything = {name for statement in body for name in (*_writes(statement), *_reads(statement))}
+    live: list[set[str]] = [set() for _ in body] + [everything]
+    changed = True
+    while changed:
+        changed = False
+        for pc in range(len(body) - 1, -1, -1):
+            out = set().union(*(live[target] for target in after[pc]))
+            statement = body[pc]
+            kept = out if statement.guard is not None else out - set(_writes(statement))
+            now = kept | _reads(statement)
+            if now != live[pc]:
+                live[pc], changed = now, True
+    return live
