@@ -13,6 +13,7 @@ from ptxmm.syntax.lit_values import Reader, Value, constant
 
 MOST = 20_000
 DEEPEST = 60
+LONGEST = 250
 
 
 class Draft(NamedTuple):
@@ -73,6 +74,8 @@ class Lowering:
         for step in steps:
             if depth > DEEPEST:
                 raise self.source.error(f"nested more than {DEEPEST} deep", step.start, step.end)
+            if len(step.text) > LONGEST:
+                raise self.source.error(f"a word of more than {LONGEST} characters", step.start, step.end)
             match step.kind:
                 case "if":
                     self._if(step, renamed, depth)

@@ -24,6 +24,7 @@ VIEWS = {
 }
 LATER = (".mbarrier", ".tensormap")
 MOST = 1 << 17
+DEEPEST = 50
 
 
 @dataclass(slots=True)
@@ -267,6 +268,8 @@ def _check_view(source: Source, declared: Memory, view: View) -> None:
             raise source.error(f"`{name}` is itself a {item.proxy} view", start, start + view.at.width, hint)
         if name in seen:
             raise source.error(f"`{view.name}` is a view of itself", start, start + view.at.width)
+        if len(seen) > DEEPEST:
+            raise source.error(f"views of views more than {DEEPEST} deep", start, start + view.at.width)
         seen.add(name)
         name = item.target
 

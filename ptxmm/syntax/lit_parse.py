@@ -34,10 +34,8 @@ def tree(source: Source) -> Item:
         raise _unexpected(found, source) from None
     except UnexpectedCharacters as found:
         at = found.pos_in_stream or 0
-        shown = source.text[at]
-        what = f"`{shown}`" if shown.isprintable() else f"the character U+{ord(shown):04X}"
-        hint = 'strings stand between two `"` on one line' if shown == '"' else ""
-        raise source.error(f"unexpected {what}", at, hint=hint) from None
+        hint = 'strings stand between two `"` on one line' if source.text[at] == '"' else ""
+        raise source.error(f"unexpected {_shown(source.text[at])}", at, hint=hint) from None
     except TooDeep as deep:
         raise source.error(deep.message, deep.start) from None
 
@@ -72,7 +70,7 @@ def _unexpected(found: UnexpectedToken, source: Source) -> InputError:
     token, expected = found.token, set(found.accepts or found.expected)
     end = token.type == "$END"
     start, stop = (len(source.text.rstrip()),) * 2 if end else (token.start_pos or 0, token.end_pos or 0)
-    what = "the end of the file" if end else f"`{str(token).splitlines()[0][:40]}`"
+    what = "the end of the file" if end else _shown(str(token))
     hint = ""
     if end and "STOP" in expected:
         wanted = "`}`"
@@ -88,6 +86,12 @@ def _unexpected(found: UnexpectedToken, source: Source) -> InputError:
     else:
         wanted = _listed(expected)
     return source.error(f"expected {wanted}, found {what}", start, max(start + 1, stop), hint)
+
+
+def _shown(text: str) -> str:
+    """The beginning of what was found; a character that cannot be seen, by its number."""
+    seen = text.splitlines()[0][:40] if text.splitlines() else text
+    return f"`{seen}`" if seen.isprintable() and seen else f"the character U+{ord(text[0]):04X}"
 
 
 def _listed(expected: set[str]) -> str:

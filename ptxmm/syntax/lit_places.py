@@ -106,16 +106,16 @@ class Layout:
 def seats(source: Source, threads: list[tuple[str, Place, Written]]) -> None:
     """Check that no two threads sit in one lane, or share a warp that one of them stands for."""
     taken: dict[Place, str] = {}
+    warps: dict[Place, str] = {}
     for name, place, at in threads:
         if place.warp is None:
             continue
-        other = taken.get(place)
-        if other is None and place.lane is not None:
-            other = taken.get(replace(place, lane=None))
+        warp = replace(place, lane=None)
+        other, what = taken.get(place), "is already there"
+        if other is None:
+            other, what = taken.get(warp), "stands for its whole warp"
         if other is None and place.lane is None:
-            lanes = (p for p in taken if replace(p, lane=None) == place)
-            other = next((taken[p] for p in lanes), None)
+            other, what = warps.get(warp), "is already in this warp"
         if other is not None:
-            what = "stands for its whole warp" if place.lane is None or place not in taken else "is in this lane"
-            raise source.error(f"thread {other} already {what}", at.start, at.end, f"give {name} another warp or lane")
-        taken[place] = name
+            raise source.error(f"thread {other} {what}", at.start, at.end, f"give {name} another warp or lane")
+        taken[place] = warps[warp] = name

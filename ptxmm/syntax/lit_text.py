@@ -17,7 +17,7 @@ BAR = re.compile(r"(?:(?<=\s)|^)\|(?=\s|$)")
 HEAD = re.compile(r"^[ \t]*variants[ \t]*\r?$", re.MULTILINE)
 TAIL = re.compile(r"^[ \t]*end[ \t]*\r?$", re.MULTILINE)
 LARGEST = 1 << 19
-LARGEST_EXPANDED = 1 << 21
+LARGEST_EXPANDED = 1 << 20
 RESERVED = ("name", "expect")
 
 
@@ -124,7 +124,9 @@ def sources(text: str, path: str) -> Iterator[Source]:
     if tail is None:
         word = clean.index("variants", head.start())
         raise InputError("`variants` without `end`", in_file(path, text, word, word + 8), "close it with a line `end`")
-    template = clean[: head.start()] + re.sub(r"[^\n]", " ", clean[head.start() : tail.end()]) + clean[tail.end() :]
+    rest = clean[tail.end() :]
+    block = re.sub(r"[^\n]", " ", clean[head.start() : tail.end()]) if rest.strip() else ""
+    template = clean[: head.start()] + block + rest.rstrip()
     again = HEAD.search(template)
     if again is not None:
         raise InputError("a second `variants`", in_file(path, text, again.start(), again.end()), "one test has one")
