@@ -20,6 +20,7 @@ def code(body: str) -> str:
     return f"{MEMORY}thread A @ d0.b0 {{ {body} }}"
 
 
+ROWS = "".join(f"v{i} | {i}\n" for i in range(3000))
 LARGE = {
     "parentheses": code("r = " + "(" * 5000 + "1" + ")" * 5000 + ";"),
     "signs": code("r = " + "-" * 20000 + "1;"),
@@ -41,9 +42,7 @@ LARGE = {
     "quotes": MEMORY + '"\\' * 50_000,
     "comments": MEMORY + "/*" * 50_000,
     "bars": MEMORY + "\nvariants\n" + " | " * 50_000 + "\nend",
-    "variants": code("st [x], $V;" * 300) + "\nvariants\nname | V\n" + "".join(f"v{i} | 1\n" for i in range(3000)) + "end",
-    + "\nvariants\nname | V\n"
-    + "".join(f"v{i} | {i}\n" for i in range(3000)),
+    "variants": code("st [x], $V;" * 300) + f"\nvariants\nname | V\n{ROWS}end",
     "unfinished": code("st.u32 [x], 1"),
     "a control character": MEMORY + "\x01",
     "a lone surrogate": MEMORY + "\ud800",
@@ -82,8 +81,8 @@ def survives(text: str) -> None:
 
 SEEDS = [file.read_text(encoding="utf-8") for file in sorted(litmus_dir().rglob("*.lit"))][::6]
 PIECES = [
-    ";", "{", "}", "(", ")", "[", "]", "@p", "@(", "r0", "%r1", "x", "&x", "a[", "= 1", "==", "|| ", " | ", "~", "exists",
-    "expect",
+    ";", "{", "}", "(", ")", "[", "]", "@p", "@(", "r0", "%r1", "x", "&x", "a[", "= 1", "==", "|| ", " | ", "~",
+    "exists", "expect",
     "variants\n", "end\n", "$A", "thread", ".u32", ".global", "ld.weak.u32 r0, [x];", "0x", "1.5",
     "99999999999",
     "if (", "while (1) {", "repeat (3) {", "bra L;", "L:", '"', "//", "/*", "s@b1", "d0.c0.*", "\n", ",", "-", "?", ":",
