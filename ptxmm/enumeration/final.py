@@ -15,23 +15,18 @@ Column = FinalReg | FinalMem
 
 
 def asked_columns(program: Program) -> tuple[Column, ...]:
-    """What the question names, registers by thread and then memory; everything where it names nothing."""
-    formulas: list[Expr] = [*program.locations]
-    if program.filter is not None:
-        formulas.append(program.filter)
-    if program.condition is not None:
-        formulas.append(program.condition.formula)
-    named = {leaf: None for formula in formulas for leaf in leaves(formula) if isinstance(leaf, FinalReg | FinalMem)}
-    if program.condition is None and not program.locations:
+    """What the condition, `locations` and the filter name, each once; everything where they name nothing."""
+    formulas: list[Expr] = [program.condition.formula] if program.condition is not None else []
+    formulas += [*program.locations, *([program.filter] if program.filter is not None else [])]
+    named: dict[Column, None] = {
+        leaf: None for formula in formulas for leaf in leaves(formula) if isinstance(leaf, FinalReg | FinalMem)
+    }
+    if not named:
         named |= dict.fromkeys(FinalReg(one.name, reg) for one in program.threads for reg in one.types)
-        named |= dict.fromkeys(
-            FinalMem(one.name, index * one.type.size, one.type)
-            for one in program.objects
-            for index in range(one.length)
-        )
-    order = [thread.name for thread in program.threads]
-    registers = sorted((one for one in named if isinstance(one, FinalReg)), key=lambda one: order.index(one.thread))
-    return (*registers, *(one for one in named if isinstance(one, FinalMem)))
+        for thing in program.objects:
+            offsets = range(0, thing.size, thing.type.size)
+            named |= dict.fromkeys(FinalMem(thing.name, at, thing.type) for at in offsets)
+    return tuple(named)
 
 
 def column_name(program: Program, column: Column) -> str:
@@ -41,7 +36,7 @@ def column_name(program: Program, column: Column) -> str:
     thing = program.physical(column.name)
     if column.type.size == thing.type.size and column.offset % thing.type.size == 0:
         return column.name if thing.length == 1 else f"{column.name}[{column.offset // thing.type.size}]"
-    return f"{column.name}+{column.offset}"
+    return f"{column.name}+{column.offset}" if column.offset else column.name
 
 
 def column_type(program: Program, column: Column) -> Type:
