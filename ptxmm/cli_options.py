@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -168,7 +167,11 @@ def cores() -> int:
 
 def width() -> int:
     """The columns of the terminal, 100 without one."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+    if not sys.stdout.isatty():
+        return 100
+    from shutil import get_terminal_size
+
+    return get_terminal_size((100, 24)).columns
 
 
 def colourful() -> bool:

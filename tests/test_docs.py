@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 import re
 import shlex
@@ -89,6 +91,27 @@ def test_every_transcript_shows_what_the_command_prints(block: Block) -> None:
         return
     for (command, expected), (_, got) in zip(shown, printed, strict=True):
         assert without_times(got) == without_times(expected), command
+
+
+@pytest.mark.parametrize("block", blocks("pycon"), ids=str)
+def test_every_python_session_shows_what_python_prints(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    session = doctest.DocTestParser().get_doctest(block.text, {}, str(block), str(block.page), block.line)
+    assert session.examples
+    runner = doctest.DocTestRunner(verbose=False)
+    said: list[str] = []
+    runner.run(session, out=said.append)
+    assert not said, "".join(said)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "ptxmm").rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_the_examples_in_docstrings_run(path: Path) -> None:
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    if name != "ptxmm.__main__":
+        failed, _ = doctest.testmod(importlib.import_module(name))
+        assert not failed
 
 
 def whole_tests() -> list[Block]:
