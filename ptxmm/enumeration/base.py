@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ptxmm.enumeration.path import Step
 from ptxmm.enumeration.skeleton import Event, Skeleton
-from ptxmm.enumeration.threads import Step
 from ptxmm.program import Atomic, Fence, Load, Order, Place, Proxy, ProxyFence, Scope, Space, Store
 
 Pairs = frozenset[tuple[int, int]]

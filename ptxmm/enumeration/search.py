@@ -11,9 +11,10 @@ from ptxmm.enumeration.base import Pairs, base_relations, base_sets
 from ptxmm.enumeration.cat import LAST, Meaning, Theory, covers, theory
 from ptxmm.enumeration.choices import Sources, coherences, fence_orders, reads_from
 from ptxmm.enumeration.limits import Budget, GaveUp
+from ptxmm.enumeration.path import Path
+from ptxmm.enumeration.paths import paths
 from ptxmm.enumeration.schedule import possible
 from ptxmm.enumeration.skeleton import Skeleton, assemble
-from ptxmm.enumeration.threads import Path, paths
 from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import Table, fixpoint
 from ptxmm.model import Model

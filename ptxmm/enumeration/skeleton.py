@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from ptxmm.enumeration.memory import Spot, initial_bytes, part
-from ptxmm.enumeration.threads import Path, Step
+from ptxmm.enumeration.path import Path, Step
 from ptxmm.program import Place, Program
 
 Cell = tuple[str, int, int]

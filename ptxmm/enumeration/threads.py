@@ -1,15 +1,14 @@
-"""One thread on its own: every path through its unrolled code, each read returning one of its candidate values."""
+"""One thread on its own: what its instructions do on one path through its unrolled code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
-from ptxmm.arith import U32, Type, atomic, signed, wrap
+from ptxmm.arith import U32, atomic, signed, wrap
 from ptxmm.enumeration.expressions import evaluate
-from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot, locate
+from ptxmm.enumeration.path import NONE, Arrival, Path, Step
 from ptxmm.enumeration.unroll import Graph, Leave, Node
 from ptxmm.program import (
     Addr,
@@ -28,7 +27,6 @@ from ptxmm.program import (
     Order,
     Program,
     ProxyFence,
-    Scope,
     Space,
     Statement,
     Store,
@@ -37,110 +35,8 @@ from ptxmm.program import (
     registers,
 )  # fmt: skip
 
-MOST_PATHS = 20_000
 OUTSIDE = "accesses memory outside every object or misaligned"
-NONE: frozenset[int] = frozenset()
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """What an execution barrier was given: its number, count, predicate or mask, and the result of a reduction."""
-
-    id: int = 0
-    count: int | None = None
-    pred: bool = False
-    mask: int | None = None
-    result: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One event of a path: `kind` is `R`, `W`, `F` or `B`.
-
-    `data`, `addr` and `ctrl` hold the positions in the path of the reads that it depends on, `partner` that of the read
-    of the same atomic operation.
-    """
-
-    kind: str
-    node: Node
-    item: Statement
-    spot: Spot | None = None
-    value: int = 0
-    type: Type = U32
-    order: Order = Order.WEAK
-    scope: Scope | None = None
-    data: frozenset[int] = NONE
-    addr: frozenset[int] = NONE
-    ctrl: frozenset[int] = NONE
-    partner: int | None = None
-    barrier: Arrival | None = None
-
-    @property
-    def waits(self) -> bool:
-        """Whether the thread goes on only after others have come."""
-        item = self.item
-        return (
-            (isinstance(item, Barrier) and item.kind is not Bar.ARRIVE)
-            or (isinstance(item, ClusterBarrier) and item.wait)
-            or isinstance(item, WarpSync)
-        )
-
-
-@dataclass(frozen=True)
-class Path:
-    """What a thread did: `end` is `end`, `cut`, `failed`, `undefined` (and `why`), or `stuck` at its last step."""
-
-    steps: tuple[Step, ...]
-    end: str
-    registers: tuple[tuple[str, int], ...] = ()
-    why: str = ""
-
-
-class Choices:
-    """Answers each question by a tape of option numbers, and by the first option after its end."""
-
-    def __init__(self, tape: tuple[int, ...]) -> None:
-        self.tape, self.made, self.widths = tape, list[int](), list[int]()
-
-    def __call__(self, options: Sequence[T]) -> T:
-        at = len(self.made)
-        self.made.append(self.tape[at] if at < len(self.tape) else 0)
-        self.widths.append(len(options))
-        return options[self.made[-1]]
-
-    def others(self) -> Iterator[tuple[int, ...]]:
-        """The tapes that part from this run at a question after the end of its tape."""
-        for at in range(len(self.tape), len(self.made)):
-            for option in range(1, self.widths[at]):
-                yield (*self.made[:at], option)
-
-
 Values = Callable[[Spot], Sequence[int]]
-
-
-def paths(program: Program, thread: Thread, graph: Graph, values: Values) -> list[Path]:
-    """Every path of a thread, and every beginning of one that stops at a barrier."""
-    found: dict[tuple[object, ...], Path] = {}
-    waiting: list[tuple[int, ...]] = [()]
-    while waiting:
-        choose = Choices(waiting.pop())
-        whole = Runner(program, thread, graph, values, choose).run()
-        waiting.extend(choose.others())
-        for path in (whole, *stops(whole)):
-            if path.end != "failed":
-                found[(path.steps, path.end, path.registers)] = path
-        if len(found) > MOST_PATHS:
-            raise GaveUp(f"thread {thread.name} has too many paths to enumerate")
-    return list(found.values())
-
-
-def stops(path: Path) -> Iterator[Path]:
-    """The beginnings of a path that end with an unfinished wait."""
-    for at, step in enumerate(path.steps):
-        if step.waits and step.barrier is not None:
-            last = replace(step, barrier=replace(step.barrier, result=None))
-            yield Path((*path.steps[:at], last), "stuck")
 
 
 @dataclass
@@ -151,7 +47,7 @@ class Runner:
     thread: Thread
     graph: Graph
     values: Values
-    choose: Choices
+    choose: Callable[[Sequence[int]], int]
     regs: dict[str, int] = field(default_factory=dict)
     sources: dict[str, frozenset[int]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)

@@ -1,0 +1,66 @@
+"""What one thread did on one way through its code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.arith import U32, Type
+from ptxmm.enumeration.memory import Spot
+from ptxmm.enumeration.unroll import Node
+from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, Scope, Statement, WarpSync
+
+NONE: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What an execution barrier was given: its number, count, predicate or mask, and the result of a reduction."""
+
+    id: int = 0
+    count: int | None = None
+    pred: bool = False
+    mask: int | None = None
+    result: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One event of a path: `kind` is `R`, `W`, `F` or `B`.
+
+    `data`, `addr` and `ctrl` hold the positions in the path of the reads that it depends on, `partner` that of the read
+    of the same atomic operation.
+    """
+
+    kind: str
+    node: Node
+    item: Statement
+    spot: Spot | None = None
+    value: int = 0
+    type: Type = U32
+    order: Order = Order.WEAK
+    scope: Scope | None = None
+    data: frozenset[int] = NONE
+    addr: frozenset[int] = NONE
+    ctrl: frozenset[int] = NONE
+    partner: int | None = None
+    barrier: Arrival | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the thread goes on only after others have come."""
+        item = self.item
+        return (
+            (isinstance(item, Barrier) and item.kind is not Bar.ARRIVE)
+            or (isinstance(item, ClusterBarrier) and item.wait)
+            or isinstance(item, WarpSync)
+        )
+
+
+@dataclass(frozen=True)
+class Path:
+    """What a thread did: `end` is `end`, `cut`, `failed`, `undefined` (and `why`), or `stuck` at its last step."""
+
+    steps: tuple[Step, ...]
+    end: str
+    registers: tuple[tuple[str, int], ...] = ()
+    why: str = ""

@@ -1,0 +1,57 @@
+"""Every path of one thread, each of its reads returning each of its candidate values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.path import Path
+from ptxmm.enumeration.threads import Runner, Values
+from ptxmm.enumeration.unroll import Graph
+from ptxmm.program import Program, Thread
+
+MOST_PATHS = 20_000
+
+
+class Choices:
+    """Answers each question by a tape of option numbers, and by the first option after its end."""
+
+    def __init__(self, tape: tuple[int, ...]) -> None:
+        self.tape, self.made, self.widths = tape, list[int](), list[int]()
+
+    def __call__(self, options: Sequence[int]) -> int:
+        at = len(self.made)
+        self.made.append(self.tape[at] if at < len(self.tape) else 0)
+        self.widths.append(len(options))
+        return options[self.made[-1]]
+
+    def others(self) -> Iterator[tuple[int, ...]]:
+        """The tapes that part from this run at a question after the end of its tape."""
+        for at in range(len(self.tape), len(self.made)):
+            for option in range(1, self.widths[at]):
+                yield (*self.made[:at], option)
+
+
+def paths(program: Program, thread: Thread, graph: Graph, values: Values) -> list[Path]:
+    """Every path of a thread, and every beginning of one that stops at a barrier."""
+    found: dict[tuple[object, ...], Path] = {}
+    waiting: list[tuple[int, ...]] = [()]
+    while waiting:
+        choose = Choices(waiting.pop())
+        whole = Runner(program, thread, graph, values, choose).run()
+        waiting.extend(choose.others())
+        for path in (whole, *stops(whole)):
+            if path.end != "failed":
+                found[(path.steps, path.end, path.registers)] = path
+        if len(found) > MOST_PATHS:
+            raise GaveUp(f"thread {thread.name} has too many paths to enumerate")
+    return list(found.values())
+
+
+def stops(path: Path) -> Iterator[Path]:
+    """The beginnings of a path that end with an unfinished wait."""
+    for at, step in enumerate(path.steps):
+        if step.waits and step.barrier is not None:
+            last = replace(step, barrier=replace(step.barrier, result=None))
+            yield Path((*path.steps[:at], last), "stuck")
