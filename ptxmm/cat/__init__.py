@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ptxmm.cat.expand import Expander
-from ptxmm.cat.parse import Claim, Define, Include, parse
+from ptxmm.cat.parse import parse
 from ptxmm.cat.source import LARGEST, Source, blank_comments, declared_features
 from ptxmm.cat.support import inferred_features
+from ptxmm.cat.written import Claim, Define, Include
 from ptxmm.errors import InputError, Span, near
 from ptxmm.model import Model
 from ptxmm.resources import models_dir
@@ -64,10 +65,10 @@ class _Reading:
         for statement in statements:
             match statement:
                 case Define():
-                    self.mentioned |= {name for binding in statement.bindings for name in binding.body.names()}
+                    self.mentioned.update(*(binding.body.names() for binding in statement.bindings))
                     self.expander.define(source, statement)
                 case Claim():
-                    self.mentioned |= set(statement.body.names())
+                    self.mentioned |= statement.body.names()
                     self.expander.claim(source, statement)
                 case Include():
                     self._include(source, path, statement, within)

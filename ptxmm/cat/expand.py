@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import chain, count
 
 from ptxmm.cat.inline import Inliner
-from ptxmm.cat.parse import Binding, Claim, Define
 from ptxmm.cat.scope import Function, Kind, Scope, Typed, base_scope
 from ptxmm.cat.source import Source
+from ptxmm.cat.written import Binding, Claim, Define
 from ptxmm.errors import InputError
 from ptxmm.model import Axiom, Check, Empty, Let, LetRec, Name, Statement
 
@@ -33,7 +33,7 @@ class Expander:
             return
         (binding,) = written.bindings
         if binding.parameters is not None:
-            self._function(source, binding, tuple(map(str, binding.parameters)))
+            self._function(source, binding, binding.parameters)
             return
         body = Inliner(source, self._scope).typed(binding.body)
         if body.kind is Kind.EITHER:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ptxmm.cat.parse import DEEPEST, Node
 from ptxmm.cat.scope import Function, Kind, Primitive, Scope, Typed
 from ptxmm.cat.source import Source
+from ptxmm.cat.written import DEEPEST, Node
 from ptxmm.errors import InputError, Span, near
 from ptxmm.model import (
     Complement,
@@ -45,11 +45,11 @@ _ALONE: dict[str, tuple[str, Kind, Callable[[Expr], Expr]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Inliner:
-    """Reads expressions of one source in one scope; `calls` counts the functions that it stands in."""
+    """Reads expressions of one source in one scope; `depth` is that of the functions that it stands in."""
 
     source: Source
     scope: Scope
-    calls: int = 0
+    depth: int = 0
 
     def typed(self, node: Node) -> Typed:
         """The meaning of an expression."""
@@ -118,11 +118,12 @@ class Inliner:
 
     def _inlined(self, node: Node, function: Function) -> Typed:
         arguments = [self.typed(arg) for arg in node.args]
-        if self.calls >= DEEPEST:
+        depth = self.depth + function.body.depth
+        if depth > DEEPEST:
             raise InputError("functions call each other too deeply", self.at(node))
         scope: Scope = {**function.scope, **dict(zip(function.parameters, arguments, strict=True))}
         try:
-            body = Inliner(function.source, scope, self.calls + 1).typed(function.body)
+            body = Inliner(function.source, scope, depth).typed(function.body)
         except InputError as error:
             where = self.at(node)
             hint = f"this comes from `{node.text}(…)` in {where.path}, line {where.line}"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ptxmm.cat.parse import Node
 from ptxmm.cat.source import Source
+from ptxmm.cat.written import Node
 from ptxmm.model import RELATIONS, SETS, Domain, Expr, Name, Range
 
 
