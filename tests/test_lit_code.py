@@ -161,6 +161,24 @@ def test_widths_that_conflict_are_refused() -> None:
     assert "width mismatch" in refused("ld.u32 r0, [x]; @p exit; mov.u32 p, r0; setp.eq.u32 p, r0, 1;")
 
 
+def test_what_is_written_has_the_width_of_the_access() -> None:
+    assert "width mismatch" in refused("ld.u64 r0, [q]; atom.add.u32 _, [x], r0 + 1;")
+    assert "width mismatch" in refused("ld.u32 r0, [x]; st.v2.u64 [a], {r0, 1};")
+    assert "width mismatch" in refused("st.u32 [x], q; st.u64 [q], x; atom.exch.b32 _, [x], q;")
+    assert "width mismatch" in refused("ld.u32 r0, [x]; p = r0 == 1; st.u32 [x], p;")
+    assert "no predicate" in refused("ld.u32 r0, [x]; bar.red.popc.u32 r1, 0, r0;")
+    assert len(thread("ld.u32 r0, [x]; st.u32 [x], r0 == 1; st.u64 [q], x; cvt.u64.u32 r1, r0;").body) == 4
+
+
+def test_shared_memory_of_another_cta_is_reached_by_the_cluster_window() -> None:
+    memory = "ptx t .shared @ d0.c0.b1 .u32 s; "
+    with pytest.raises(InputError, match="another CTA") as caught:
+        read(memory + "thread A @ d0.c0.b0 { st.weak.shared.u32 [s], 1; }", "t.lit")
+    assert caught.value.hint == "write `st.weak.shared::cluster.u32`"
+    for space in (".shared::cluster", ""):
+        assert read(f"{memory} thread A @ d0.c0.b0 {{ st.weak{space}.u32 [s], 1; }}", "t.lit")
+
+
 def test_a_store_may_cut_a_wider_register() -> None:
     assert isinstance(thread("ld.u64 r0, [q]; st.u32 [x], r0; st.u8 [c], r0;").body[1], Store)
 

@@ -205,6 +205,13 @@ def test_every_word_of_expect() -> None:
     assert expectations("expect unsupported under ptx-6.0;") == [(["unsupported"], ("ptx-6.0",))]
 
 
+def test_lines_that_contradict_each_other_are_refused() -> None:
+    lines = "exists (x == 1)\nexpect allowed; expect no race under sc; expect forbidden under sc;"
+    assert one(CODE + lines)
+    assert "contradicts" in refused(CODE + lines + "expect forbidden;")
+    assert "contradicts" in refused(CODE + lines + "expect race under ptx-7.5, sc;")
+
+
 def test_launches_and_notes_for_the_hardware() -> None:
     program = one(
         BOTH + "thread A @ k0.d0.b0 { } thread B @ k1.d0.b1 { }\nlaunch k1 with k0;\n"

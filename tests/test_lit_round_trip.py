@@ -38,7 +38,7 @@ SAMPLES = [
     "barrier.cluster.arrive; barrier.cluster.wait; barrier.cluster.arrive.relaxed.aligned;",
     "barrier.cluster.arrive.release; barrier.cluster.wait.acquire.aligned;",
     "bar.warp.sync; bar.warp.sync 3; nanosleep.u32 20; prefetch.global.L1 [x];",
-    "st.shared.u32 [s], 1; st.shared::cluster.u32 [s@b1], 2; ld.shared.u32 r0, [s@b1[2]]; st.shared.u32 [m], 1;",
+    "st.shared.u32 [s], 1; st.shared::cluster.u32 [s@b1], 2; ld.shared::cluster.u32 r0, [s@b1[2]]; st.u32 [m], 1;",
     "ld.u32 r0, [x]; if (r0 == 1) { st.u32 [x], 2; } else if (r0 > 2 || !r0) { exit; } while (r0) { r0 = r0 - 1; }",
     "ld.u32 r0, [x]; do { r0 = r0 << 1; } while (r0 < 100); repeat (2) { L: @p bra L; } p = r0 == 3; assume (p);",
     "setp.lt.and.s32 p, r0, 3, p1; setp.ne.u32 p1, 1, 2; @!p add.s32 r0, r0, 1; selp.u32 r1, 1, r2, p; mov.u32 r2, 9;",

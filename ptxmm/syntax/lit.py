@@ -9,7 +9,7 @@ from functools import partial
 from ptxmm.errors import InputError, Span, near
 from ptxmm.program import Conventions, Expect, Place, Program, Thread
 from ptxmm.syntax.lit_code import Code
-from ptxmm.syntax.lit_expect import Clauses, suits
+from ptxmm.syntax.lit_expect import Clauses, contradiction, suits
 from ptxmm.syntax.lit_memory import Memory, memory
 from ptxmm.syntax.lit_parse import tree
 from ptxmm.syntax.lit_places import Layout, Written, seats, written
@@ -146,7 +146,12 @@ class Reading:
         cell = source.expect
         if cell is not None and cell.value:
             found += self._cell(cell, declared)
+        said: dict[str | None, set[str]] = {}
         for expect in found:
+            for model in expect.models or (None,):
+                clash = contradiction(expect, said.setdefault(model, set()))
+                if clash:
+                    raise InputError(f"`{clash}` contradicts an earlier line", expect.at)
             wrong = suits(expect, program.condition)
             if wrong is not None:
                 raise InputError(wrong[0], expect.at, wrong[1])

@@ -10,9 +10,11 @@ from ptxmm import isa
 from ptxmm.arith import PRED, Type
 from ptxmm.errors import InputError
 from ptxmm.program import (
+    Addr,
     Assign,
     Assume,
     Atomic,
+    Barrier,
     Binary,
     Branch,
     Const,
@@ -20,6 +22,7 @@ from ptxmm.program import (
     Exit,
     Expr,
     Label,
+    Load,
     Nop,
     Place,
     Reg,
@@ -208,14 +211,31 @@ class Code:
         return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
 
     def _check(self, step: Step, statement: Statement) -> None:
-        """What the table cannot check: registers are written somewhere, and wide enough."""
-        match statement:
-            case Store(type=type_, values=values):
-                self._sources(step, values, type_, wider=True)
-            case Atomic(type=type_, operands=operands):
-                self._sources(step, operands, type_, wider=False)
+        """What the table cannot check: registers are written somewhere and wide enough, spaces suit the place."""
         for node in step.exprs:
             self._known(node)
+        match statement:
+            case Store(type=type_, values=values):
+                self._sources(step, len(values), type_, wider=True)
+            case Atomic(type=type_, operands=operands):
+                self._sources(step, len(operands), type_, wider=False)
+            case Barrier(pred=Reg(name)) if self.registers.types[name] != PRED:
+                node = step.exprs[-1]
+                raise self.source.error("this is no predicate", node.start, node.end, "make one with `setp`")
+        if isinstance(statement, Load | Store | Atomic) and isinstance(statement.address, Addr):
+            self._window(step, statement.address)
+
+    def _window(self, step: Step, where: Addr) -> None:
+        """`.shared` is the thread's own CTA; that of another CTA of the cluster is `.shared::cluster`."""
+        owner = self.memory.object(where.name).owner
+        words = step.text.split(".")
+        own = next((word for word in words if word in ("shared", "shared::cta")), None)
+        if owner is None or own is None or (owner.device, owner.cta) == (self.place.device, self.place.cta):
+            return
+        start = step.start + step.text.index(f".{own}") + 1
+        message = f"`{where.name}` is shared memory of another CTA of the cluster"
+        better = ".".join("shared::cluster" if word == own else word for word in words)
+        raise self.source.error(message, start, start + len(own), f"write `{better}`")
 
     def _known(self, node: Node) -> None:
         if node.kind == "memory" and node.args[0].kind == "name":
@@ -226,19 +246,18 @@ class Code:
                 if name not in self.registers.readable and self.memory.seen(item.text, self.place) is None:
                     raise self.words.never(item)
 
-    def _sources(self, step: Step, values: tuple[Expr, ...], type_: Type, *, wider: bool) -> None:
-        for value in values:
-            if not isinstance(value, Reg) or value.name not in self.registers.types:
+    def _sources(self, step: Step, count: int, type_: Type, *, wider: bool) -> None:
+        """Each value that is written has the width of the access; a store may cut a wider one."""
+        after = next(i for i, node in enumerate(step.exprs) if node.kind == "memory") + 1
+        nodes = [item for node in step.exprs[after:] for item in (node.args if node.kind == "vector" else (node,))]
+        for node in nodes[:count]:
+            found = self.words.type_of(node)
+            computed = found == PRED and node.kind != "name"
+            if found is None or computed or found.bits == type_.bits or (wider and found.bits > type_.bits):
                 continue
-            found = self.registers.types[value.name]
-            if found.bits == type_.bits or (wider and found.bits > type_.bits):
-                continue
-            named = (n for e in step.exprs for n in (e, *e.args) if n.text.removeprefix("%") == value.name)
-            node = next(named, step.exprs[-1])
-            message = f"width mismatch: `{step.text}` needs {bits_of(type_)}, `{value.name}` has {bits_of(found)}"
-            hint = (
-                f"convert it first: `cvt.u{type_.bits}.u{found.bits}`" if found != PRED else "make a number with `selp`"
-            )
+            message = f"width mismatch: `{step.text}` needs {bits_of(type_)}, this has {bits_of(found)}"
+            hint = f"convert it first: `cvt.u{type_.bits}.u{found.bits}`"
+            hint = "make a number with `selp`" if found == PRED else hint
             raise self.source.error(message, node.start, node.end, hint)
 
 

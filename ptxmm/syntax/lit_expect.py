@@ -16,7 +16,8 @@ WORDS = (
 )  # fmt: skip
 STARTS = frozenset(word.split()[0] for word in WORDS)
 TOKEN = re.compile(r"[\w$+@*/.-]+|\[|\]|,|;|\S")
-OPPOSITE = {"allowed": "forbidden", "holds": "fails", "race": "no race", "hang": "no hang", "undefined": "no undefined"}
+PAIRS = {"allowed": "forbidden", "holds": "fails", "race": "no race", "hang": "no hang", "undefined": "no undefined"}
+OPPOSITE = PAIRS | {other: word for word, other in PAIRS.items()}
 
 Fail = Callable[[str, int, int, str], InputError]
 
@@ -71,7 +72,7 @@ class Clauses:
         while True:
             mark = self.next
             word = self._one()
-            other = {**OPPOSITE, **{b: a for a, b in OPPOSITE.items()}}.get(word.word)
+            other = OPPOSITE.get(word.word)
             for before in words:
                 if before.word in (word.word, other) and before.progress == word.progress:
                     self.next = mark
@@ -130,6 +131,16 @@ class Clauses:
             self.next += 1
             if not self.accept(","):
                 return tuple(dict.fromkeys(found))
+
+
+def contradiction(expect: Expect, said: set[str]) -> str:
+    """The word whose opposite is among those already `said` of the same model, or nothing; adds the others."""
+    for word in expect.words:
+        progress = f"[{word.progress}]" if word.progress else ""
+        if OPPOSITE.get(word.word, "") + progress in said:
+            return str(word)
+        said.add(word.word + progress)
+    return ""
 
 
 def suits(expect: Expect, condition: Condition | None) -> tuple[str, str] | None:

@@ -73,6 +73,12 @@ class Operands:
             raise self._narrow(value.type, inner)
         return settle(self.source, value, U64, inner)
 
+    def type_of(self, node: Node) -> Type | None:
+        """The type of an operand's value, None for a number."""
+        if node.kind in ("name", "index") and not self._is_register(node.text):
+            return U64
+        return self.reader().value(node).type
+
     def pointer(self, node: Node) -> None:
         """Insist that a name in brackets is memory, or a register that holds an address."""
         if not self._is_register(node.text):
