@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ptxmm.arith import PRED, U32, Type
 from ptxmm.errors import InputError, near
 from ptxmm.program import Binary, Expr, Select, Unary
+from ptxmm.syntax.lit_reader import Reader
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
-from ptxmm.syntax.lit_values import TYPES, Reader, Value, bits_of, extended, narrowed, plain, settle
+from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, narrowed, plain, settle
 
 INTEGERS = frozenset(["u16", "s16", "u32", "s32", "u64", "s64"])
 BITS = frozenset(["pred", "b16", "b32", "b64"])

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ptxmm.errors import InputError, near
+from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
-from ptxmm.syntax.lit_values import Reader, Value, constant
+from ptxmm.syntax.lit_values import Value
 
 MOST = 20_000
 DEEPEST = 60

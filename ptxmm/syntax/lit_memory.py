@@ -11,9 +11,10 @@ from ptxmm.arith import U32, Type
 from ptxmm.errors import InputError, near
 from ptxmm.program import Addr, Const, Object, Place, Proxy, Space, View
 from ptxmm.syntax.lit_places import Layout, written
+from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node
-from ptxmm.syntax.lit_values import TYPES, Reader, Value, constant, settle
+from ptxmm.syntax.lit_values import TYPES, Value, settle
 
 SPACES = {f".{space.value}": space for space in Space}
 VIEWS = {

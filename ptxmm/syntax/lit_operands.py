@@ -10,10 +10,11 @@ from ptxmm.errors import InputError, near
 from ptxmm.isa import Operand
 from ptxmm.program import Addr, Binary, Const, Expr, Place, Reg, registers
 from ptxmm.syntax.lit_memory import Memory, address, unknown
+from ptxmm.syntax.lit_reader import Reader
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node
 from ptxmm.syntax.lit_types import Registers
-from ptxmm.syntax.lit_values import TYPES, Reader, Value, bits_of, extended, settle
+from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, settle
 
 
 @dataclass(slots=True)

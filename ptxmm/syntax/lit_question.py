@@ -19,9 +19,10 @@ from ptxmm.program import (
     Thread,
 )
 from ptxmm.syntax.lit_memory import Memory, address, unknown
+from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node
-from ptxmm.syntax.lit_values import TYPES, Reader, Value, constant
+from ptxmm.syntax.lit_values import TYPES, Value
 
 KINDS = {q.value: q for q in Quantifier}
 DARTAGNAN = Conventions(True, True, True, True)

@@ -7,9 +7,10 @@ from functools import partial
 from ptxmm.errors import near
 from ptxmm.program import Addr, Const
 from ptxmm.syntax.lit_memory import Memory, leaf
+from ptxmm.syntax.lit_reader import Reader
 from ptxmm.syntax.lit_tree import Item
 from ptxmm.syntax.lit_types import Registers
-from ptxmm.syntax.lit_values import TYPES, Reader, settle
+from ptxmm.syntax.lit_values import TYPES, settle
 
 MOST = 4096
 

@@ -20,7 +20,8 @@ from ptxmm.program import (
     View,
 )
 from ptxmm.syntax import lit
-from ptxmm.syntax.print_code import Lines, Printer, array, first_value, place
+from ptxmm.syntax.print_code import Lines, array, first_value
+from ptxmm.syntax.print_expr import Printer, place
 
 VIEWS = {Proxy.GENERIC: ".alias", Proxy.TEXTURE: ".texref", Proxy.SURFACE: ".surfref", Proxy.CONSTANT: ".constref"}
 
