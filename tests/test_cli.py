@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -315,7 +316,7 @@ def test_a_wrong_command_line_is_a_sentence_and_2(
     [
         b"", b"\0" * 100, b"\xff\xfe\x00", b"ptx", "ptx é\n".encode("latin-1"), b"ptx x\n" + b"(" * 100_000,
         b"ptx x\nthread A @ d0.b0 {" + b"if (1) {" * 5000, b"ptx x\n.global .u32 a[99999999999999];\n",
-        b"ptx x\n.global .u32 x = 0x" + b"f" * 9999 + b";\n", os.urandom(2000), b"\r\n\r\n", b'ptx "',
+        b"ptx x\n.global .u32 x = 0x" + b"f" * 9999 + b";\n", random.Random(1).randbytes(2000), b"\r\n\r\n", b'ptx "',
     ],
     ids=lambda content: repr(content[:16]),
 )  # fmt: skip
