@@ -68,9 +68,10 @@ def programs(draw: some.DrawFn, features: frozenset[str] = ALL, events: int = 6)
     kinds = ["alias"] if "alias" in features else []
     kinds += ["texture", "surface", "constant"] if "proxies" in features else []
     view = draw(some.sampled_from((None, None, *kinds)))
-    places = draw(some.lists(where(features), min_size=count, max_size=count))
+    places = [draw(where(features, lane)) for lane in range(count)]
     near = all((one.device, one.cluster) == (0, 0) for one in places)
-    drawn = Drawn(features, view, mixed="mixed" in features and draw(some.integers(0, 5)) == 0, near=near)
+    meet = WarpSync(mask=draw(some.sampled_from((None, Const(3), Const(7)))))
+    drawn = Drawn(features, view, mixed="mixed" in features and draw(some.integers(0, 5)) == 0, near=near, meet=meet)
     threads = []
     for index in range(count):
         body: list[Statement] = []
@@ -93,12 +94,14 @@ def programs(draw: some.DrawFn, features: frozenset[str] = ALL, events: int = 6)
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is drawn once for a test: its features, its view of `x`, mixed sizes, and whether all can reach `h`."""
+    """What is drawn once for a test: its features, its view of `x`, mixed sizes, whether all can
+    reach `h`, and the warp barrier."""
 
     features: frozenset[str]
     view: str | None
     mixed: bool
     near: bool
+    meet: WarpSync
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -121,11 +124,11 @@ class Drawn:
 
 
 @some.composite
-def where(draw: some.DrawFn, features: frozenset[str]) -> Place:
+def where(draw: some.DrawFn, features: frozenset[str], lane: int) -> Place:
     """A CTA, and sometimes a lane of its warp 0."""
     place = placed(draw(some.sampled_from((0, 0, 1, 2))), draw(some.sampled_from((0, 0, 0, 1))))
-    lane = draw(some.sampled_from((None, None, 0, 1))) if "lanes" in features else None
-    return place if lane is None else replace(place, warp=0, lane=lane)
+    single = "lanes" in features and draw(some.booleans())
+    return replace(place, warp=0, lane=lane) if single else place
 
 
 def placed(number: int, device: int) -> Place:
@@ -210,7 +213,7 @@ def synchronisation(draw: some.DrawFn, drawn: Drawn, kind: str, dst: str, before
     pred = Reg(draw(some.sampled_from(before))) if before else Const(1)
     op = draw(some.sampled_from(("popc", "and", "or")))
     meetings: tuple[Statement, ...] = (
-        bar(), bar(), bar("sync", 1, 64), bar("arrive", 1, 64), WarpSync(), WarpSync(mask=Const(3)),
+        bar(), bar(), bar("sync", 1, 64), bar("arrive", 1, 64), drawn.meet,
         Barrier(kind=Bar.RED, id=Const(2), op=op, pred=pred, dst=dst),
     )  # fmt: skip
     return [draw(some.sampled_from(meetings))]
