@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -235,7 +233,9 @@ def plan(files: Sequence[Path], request: Request, jobs: int) -> tuple[list[Piece
 def run(pieces: list[Piece], request: Request, jobs: int) -> Generator[list[Answered], None, None]:
     """The answers for all pieces, in their order, a list at a time, by `jobs` processes."""
     if jobs > 1:
-        yield from _pooled(pieces, request, jobs)
+        from ptxmm.pool import Pool
+
+        yield from Pool(partial(decide, request=request), pieces, _killed, jobs).ordered()
     else:
         yield from (decide(piece, request) for piece in pieces)
 
@@ -254,46 +254,6 @@ def _work(program: Program) -> int:
     return size * size * (4 if loops else 1)
 
 
-def _pooled(pieces: list[Piece], request: Request, jobs: int) -> Iterator[list[Answered]]:
-    """The answers by a pool of processes; a piece that kills its process twice is unknown."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    done, alone = 0, False
-    while done < len(pieces):
-        rest = pieces[done : done + 1] if alone else pieces[done:]
-        try:
-            for answers in _pool(rest, request, jobs):
-                done += 1
-                yield answers
-            alone = False
-        except BrokenProcessPool:
-            if alone:
-                yield [_killed(pieces[done])]
-                done += 1
-            alone = not alone
-
-
-def _pool(pieces: list[Piece], request: Request, jobs: int) -> Iterator[list[Answered]]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import active_children, get_context
-
-    context = get_context("fork" if sys.platform == "linux" else None)
-    pool = ProcessPoolExecutor(min(jobs, len(pieces)), context, _be_quiet)
-    try:
-        chunk = max(1, min(8, len(pieces) // (8 * jobs)))
-        yield from pool.map(partial(decide, request=request), pieces, chunksize=chunk)
-        pool.shutdown()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in active_children():
-            child.terminate()
-
-
-def _be_quiet() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _killed(piece: Piece) -> Result:
+def _killed(piece: Piece) -> list[Answered]:
     why = "the process that decided it was killed (out of memory?)"
-    return Result(path=str(piece.path), test=piece.path.stem, variant=None, model="", verdict="unknown", why=why)
+    return [Result(path=str(piece.path), test=piece.path.stem, variant=None, model="", verdict="unknown", why=why)]

@@ -15,6 +15,7 @@ import pytest
 
 from ptxmm import __version__
 from ptxmm.cli import main
+from ptxmm.pool import Pool
 
 ROOT = Path(__file__).parent.parent
 
@@ -390,7 +391,7 @@ def test_a_pipe_gets_no_colour_and_no_bar_even_where_unicode_is_missing(tmp_path
 def test_text_into_a_pipe_loads_neither_rich_nor_networkx(tmp_path: Path) -> None:
     code = (
         "import sys; from ptxmm.cli import cli; cli.main(['check', sys.argv[1]], standalone_mode=False);"
-        "assert not {'rich', 'networkx', 'concurrent.futures.process'} & set(sys.modules), sorted(sys.modules)"
+        "assert not {'rich', 'networkx', 'multiprocessing'} & set(sys.modules), sorted(sys.modules)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code, str(write(tmp_path))], check=True, env=environment, timeout=60)
@@ -405,6 +406,49 @@ def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
     )
     assert done.stdout == "Test t0 Forbidden\n"
     assert done.stderr == ""
+
+
+def test_a_process_that_is_killed_costs_one_item_and_not_the_others() -> None:
+    assert list(Pool(fragile, range(12), lambda item: -item, 3).ordered()) == [
+        0,
+        1,
+        4,
+        -3,
+        16,
+        25,
+        36,
+        -7,
+        64,
+        81,
+        100,
+        121,
+    ]
+
+
+def fragile(item: int) -> int:
+    if item in (3, 7):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item * item
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_is_left_when_ptxmm_is_killed(tmp_path: Path, sent: signal.Signals) -> None:
+    for n in range(400):
+        write(tmp_path, f"t{n}")
+    command = [sys.executable, "-m", "ptxmm", "check", str(tmp_path), "-j", "3"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.send_signal(sent)
+        running.communicate(timeout=30)
+    for _ in range(100):
+        if not subprocess.run(["pgrep", "-g", str(running.pid)], capture_output=True).stdout:
+            return
+        time.sleep(0.1)
+    pytest.fail("a worker is still there")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

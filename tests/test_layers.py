@@ -13,16 +13,17 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ptxmm"
 
 LAYERS = [
-    "errors formula resources solve arith",
+    "errors formula resources solve arith pool",
     "program isa_form closure",
     "model verdict relation values spins isa_text isa_operands isa_rules",
     "cat expect plan memory unroll isa_site isa_slots",
     "events evaluation isa_memory isa_sync isa_table",
-    "isa features barriers choices tags accesses",
+    "prove isa features barriers choices tags accesses",
     "syntax walk schedule base",
     "graph finals",
     "encode",
-    "execution races",
+    "execution races progress",
+    "hangs",
     "check enumeration",
     "states",
     "batch",
@@ -35,7 +36,7 @@ LOADED_WHEN_ASKED = {("check", "states")}
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split()}
 
 HOMES = {
-    "z3": {"solve"},
+    "z3": {"solve", "prove"},
     "lark": {"syntax", "cat"},
     "click": {"cli", "cli_options"},
     "rich": {"report"},

@@ -49,6 +49,7 @@ def test_the_second_engine_agrees_under_the_default_model(path: Path) -> None:
     assert not [(r.name, r.surprises, r.why) for r in results(path, *QUICKLY) if wrong(r)]
 
 
+@pytest.mark.slow
 def test_the_second_engine_can_tell_nearly_always() -> None:
     standings = [standing(result) for path in FILES for result in results(path, *QUICKLY)]
     assert standings.count(Standing.UNKNOWN) <= len(standings) // 10
