@@ -18,6 +18,7 @@ from ptxmm.program import (
     Addr,
     Assign,
     Atomic,
+    Barrier,
     Fence,
     FinalMem,
     FinalReg,
@@ -82,8 +83,8 @@ def renamed(value: Any) -> Any:
             return replace(value, name=NAMES[value.name], body=renamed(value.body), types=types)
         case tuple():
             return tuple(NAMES.get(part, part) if isinstance(part, str) else renamed(part) for part in value)
-        case Assign():
-            return replace(value, dst=NAMES.get(value.dst, value.dst), value=renamed(value.value))
+        case Assign(dst=str(dst)) | Barrier(dst=str(dst)):
+            value = replace(value, dst=NAMES.get(dst, dst))
     if is_dataclass(value) and not isinstance(value, type):
         init = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
         return replace(value, **{name: renamed(part) for name, part in init.items() if name not in ("name", "target")})

@@ -53,6 +53,18 @@ class Theory:
     sets: frozenset[str]
     latest: Mapping[str, str]
 
+    def bounds(self, *, total: bool) -> list[Expr]:
+        """What axioms put into coherence (`total`: into coherence or its inverse), known before it is chosen."""
+        inverse: Expr = Inverse(Name("co"))
+        sides: list[set[Expr]] = [{Name("co"), inverse}, {Name("co"), inverse, Name("id")}] if total else [{Name("co")}]
+        found = []
+        for _, statement in self.statements:
+            match statement:
+                case Axiom(check=Check.EMPTY, negated=False, body=Diff(left, right)):
+                    if set(united(right)) in sides and stage(left, self.stages) < LAST:
+                        found.append(left)
+        return found
+
     def find(self, *names: str) -> str | None:
         """The definition that one of these names has at the end of the model."""
         return next((self.latest[name] for name in names if self.latest.get(name, name) != name), None)
@@ -110,6 +122,11 @@ def parts(expr: Expr) -> list[Expr]:
     return [] if isinstance(expr, Name | Empty) else [getattr(expr, one.name) for one in fields(expr)]
 
 
+def united(expr: Expr) -> list[Expr]:
+    """The parts of a union."""
+    return [*united(expr.left), *united(expr.right)] if isinstance(expr, Union) else [expr]
+
+
 def names(expr: Expr) -> Iterable[str]:
     """The names in an expression."""
     if isinstance(expr, Name):
@@ -149,19 +166,17 @@ def covers(model: Model, wanted: Collection[str]) -> bool:
     rules = theory(model, ())
     bodies = {s.name: s.body for _, s in rules.statements if isinstance(s, Let)}
 
-    def united(expr: Expr) -> set[str]:
-        if isinstance(expr, Union):
-            return united(expr.left) | united(expr.right)
-        if isinstance(expr, Plus | Star | Optional):
-            return united(expr.rel)
+    def inside(expr: Expr) -> set[str]:
+        if isinstance(expr, Union | Plus | Star | Optional):
+            return set().union(*(inside(below) for below in parts(expr)))
         if isinstance(expr, Name):
-            return united(bodies[expr.text]) if expr.text in bodies else {expr.text}
+            return inside(bodies[expr.text]) if expr.text in bodies else {expr.text}
         return set()
 
     for _, axiom in rules.statements:
         if isinstance(axiom, Axiom) and axiom.check is Check.ACYCLIC and not axiom.negated:
-            inside = united(axiom.body)
-            if all(one in inside or (one != "rf" and "po" in inside) for one in wanted):
+            there = inside(axiom.body)
+            if all(one in there or (one != "rf" and "po" in there) for one in wanted):
                 return True
     return False
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 from ptxmm.enumeration.base import Pairs
+from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.skeleton import Cell, Skeleton, within
 
+MOST_ORDERS = 100_000
 Taken = tuple[tuple[int, Cell, int], ...]
 
 
@@ -59,32 +61,33 @@ def own(skeleton: Skeleton, read: int, write: int) -> bool:
     return skeleton.at[event.thread, event.step.partner] == read
 
 
-def coherences(skeleton: Skeleton) -> Iterator[Pairs]:
-    """Every partial order of overlapping writes, transitive on each cell, after the initial write."""
+def coherences(skeleton: Skeleton, forced: Pairs, total: Pairs) -> Iterator[Pairs]:
+    """Every partial order of overlapping writes, transitive on each cell, after the initial write.
+
+    Those that lack a pair of `forced`, or leave one of `total` unordered, are left out.
+    """
     first = frozenset(
-        (start.id, write.id)
-        for cell in skeleton.cells
-        for start in skeleton.writers[cell] if start.thread is None
-        for write in skeleton.writers[cell] if write.thread is not None
-    )  # fmt: skip
-    objects = sorted({cell[0] for cell in skeleton.cells})
+        (writes[0].id, write.id) for writes in skeleton.writers.values() for write in writes if write.thread is not None
+    )
     each = []
-    for name in objects:
-        groups = (
-            tuple(event.id for event in skeleton.writers[cell] if event.thread is not None)
-            for cell in skeleton.cells if cell[0] == name
-        )  # fmt: skip
-        each.append(orders(tuple(sorted(set(groups)))))
+    for name in sorted({cell[0] for cell in skeleton.cells}):
+        cells = (writes for cell, writes in skeleton.writers.items() if cell[0] == name)
+        groups = {tuple(event.id for event in writes if event.thread is not None) for writes in cells}
+        inside = {(a, b) for group in groups for a in group for b in group}
+        each.append(orders(tuple(sorted(groups)), forced & inside, total & inside))
     for chosen in product(*each):
         yield first.union(*chosen)
 
 
-@cache
-def orders(groups: tuple[tuple[int, ...], ...]) -> tuple[Pairs, ...]:
+@lru_cache(maxsize=1024)
+def orders(groups: tuple[tuple[int, ...], ...], forced: Pairs, total: Pairs) -> tuple[Pairs, ...]:
     """All relations on members of a common group that are strict partial orders on each group.
 
-    >>> len(orders(((1, 2, 3),))), len(orders(((1, 2), (2, 3))))
+    >>> none = frozenset()
+    >>> len(orders(((1, 2, 3),), none, none)), len(orders(((1, 2), (2, 3)), none, none))
     (19, 9)
+    >>> len(orders(((1, 2, 3),), frozenset({(1, 2)}), frozenset({(1, 3), (2, 3)})))
+    3
     """
     pairs = sorted({(a, b) for group in groups for a in group for b in group if a < b})
     found: list[Pairs] = []
@@ -92,12 +95,19 @@ def orders(groups: tuple[tuple[int, ...], ...]) -> tuple[Pairs, ...]:
     def extend(at: int, chosen: dict[tuple[int, int], bool | None]) -> None:
         if at == len(pairs):
             found.append(frozenset((a, b) if up else (b, a) for (a, b), up in chosen.items() if up is not None))
+            if len(found) > MOST_ORDERS:
+                raise GaveUp("there are too many coherence orders to enumerate")
             return
-        for up in (True, False, None):
-            chosen[pairs[at]] = up
-            if all(transitive(group, chosen) for group in groups if set(pairs[at]) <= set(group)):
+        pair, back = pairs[at], pairs[at][::-1]
+        wanted = [up for up, one in ((True, pair), (False, back)) if one in forced]
+        options = [True, False] if {pair, back} & total else [True, False, None]
+        for up in options:
+            if any(up is not one for one in wanted):
+                continue
+            chosen[pair] = up
+            if all(transitive(group, chosen) for group in groups if set(pair) <= set(group)):
                 extend(at + 1, chosen)
-        del chosen[pairs[at]]
+        chosen.pop(pair, None)
 
     extend(0, {})
     return tuple(found)

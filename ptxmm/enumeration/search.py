@@ -8,7 +8,7 @@ from itertools import product
 
 from ptxmm.enumeration.barriers import Plan, plans
 from ptxmm.enumeration.base import Pairs, base_relations, base_sets
-from ptxmm.enumeration.cat import LAST, Meaning, Theory, covers, theory
+from ptxmm.enumeration.cat import LAST, NOTHING, Meaning, Theory, covers, theory
 from ptxmm.enumeration.choices import Sources, coherences, fence_orders, reads_from
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.path import Path
@@ -54,6 +54,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.rules = theory(self.model, (*CAUSALITY, *STRENGTH))
+        self.forced, self.total = self.rules.bounds(total=False), self.rules.bounds(total=True)
         self.graphs = [unroll(thread.body, self.bound) for thread in self.program.threads]
         self.table = fixpoint(self.program, self.graphs)
 
@@ -93,7 +94,8 @@ class Search:
             fenced = read.after(2, {"sync_fence": order})
             if fenced is None:
                 continue
-            for co in coherences(skeleton):
+            forced, total = (NOTHING.union(*(fenced.of(one) for one in bounds)) for bounds in (self.forced, self.total))
+            for co in coherences(skeleton, forced, total):
                 self.budget.spend()
                 whole = fenced.after(LAST, {"co": co, "fr": sources.fr(skeleton, co)})
                 if whole is None:
