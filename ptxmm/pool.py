@@ -42,13 +42,15 @@ class Pool(Generic[Item, Answer]):
             self._start()
 
     def ordered(self) -> Generator[Answer, None, None]:
-        """The answers, in the order of the items."""
+        """The answers, in the order of the items. A process that is told to end takes its workers with it."""
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
             for number in range(len(self.items)):
                 while number not in self.answers:
                     self._receive()
                 yield self.answers.pop(number)
         finally:
+            signal.signal(signal.SIGTERM, before)
             for worker in self.workers.values():
                 worker.process.terminate()
                 worker.process.join()
