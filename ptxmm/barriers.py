@@ -166,6 +166,27 @@ class Barriers:
             ]
         )
 
+    def lacking(self, members: Members, event: Event) -> Lit:
+        """The literal that the generation in which an event waits does not complete: an arrival is missing."""
+        formulas = self.formulas
+        count = event.barrier[1]
+        if self.named and isinstance(event.statement, Barrier):
+            reached = [(other.guard, other.chosen) for other in members.events]
+            if count is None:
+                return formulas.disj([formulas.both(chosen, -guard) for guard, chosen in reached])
+            total: Table = {0: 1}
+            for guard, _ in reached:
+                total = combined(formulas, total, _two(1, guard), lambda a, b: a + b)
+            return formulas.disj([literal for value, literal in total.items() if value < count])
+        if count is not None:
+            return members.generation[event.id].get(0, -1)
+        absent = []
+        for number, literal in members.generation[event.id].items():
+            for thread in members.participants:
+                arrived = self.arrived(members, thread, number)
+                absent.append(formulas.conj((literal, -arrived, -self.graph.ends[thread])))
+        return formulas.disj(absent)
+
     def _weight(self, event: Event) -> int:
         return WARP if self.program.threads[event.thread].place.lane is None else 1
 

@@ -14,11 +14,13 @@ from functools import lru_cache
 from ptxmm import execution
 from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
+from ptxmm.events import Ending
 from ptxmm.expect import judged, stated_words
 from ptxmm.formula import Lit
 from ptxmm.graph import event_graph
+from ptxmm.hangs import hang
 from ptxmm.model import Model
-from ptxmm.program import Expr, Program, Quantifier, Unary
+from ptxmm.program import Expr, Program, Quantifier, Unary, Word
 from ptxmm.solve import Loaded, Session, Truth
 from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
 
@@ -34,6 +36,7 @@ class Options:
     timeout: float = 60.0
     witness: bool = False
     engine: str = "z3"
+    progress: str = "fair"
 
 
 @lru_cache(maxsize=1)
@@ -59,18 +62,35 @@ def check(program: Program, model: Model, options: Options) -> Result:
         unknown = Answer("unknown", why=str(reason))
         race = unknown if "race" in options.properties else result.race
         result = replace(result, verdict="unknown", why=str(reason), race=race)
-    result = _unanswered(result, options)
     from ptxmm.cat import DEFAULT_MODEL
 
-    result = judged(result, stated_words(program, model.name, DEFAULT_MODEL))
+    words = stated_words(program, model.name, DEFAULT_MODEL)
+    if result.verdict != "unsupported":
+        result = _unanswered(_hangs(program, model, options, words, result), options)
+    result = judged(result, words)
     return replace(result, seconds=time.perf_counter() - start)
 
 
 def _unanswered(result: Result, options: Options) -> Result:
     later = Answer("unknown", why="this version does not decide it")
-    hang = later if "hang" in options.properties else result.hang
-    undefined = later if "undefined" in options.properties else result.undefined
-    return replace(result, hang=hang, undefined=undefined)
+    return replace(result, undefined=later) if "undefined" in options.properties else result
+
+
+def _hangs(program: Program, model: Model, options: Options, words: tuple[Word, ...], result: Result) -> Result:
+    """Hangs under the asked progress model, and under each that a stated verdict names."""
+    if "hang" not in options.properties:
+        return replace(result, progress=options.progress)
+    named = [word.progress for word in words if word.progress is not None]
+    answers: dict[str, Answer] = {}
+    for progress in dict.fromkeys([options.progress, *named]):
+        try:
+            answers[progress] = hang(program, model, progress, session(), bound=options.bound, timeout=options.timeout)
+        except Undecided as reason:
+            answers[progress] = Answer("unknown", why=str(reason))
+        if not options.witness:
+            answers[progress] = replace(answers[progress], witness=None)
+    main = answers.pop(options.progress)
+    return replace(result, hang=main, progress=options.progress, hangs=tuple(answers.items()))
 
 
 def _decided(program: Program, model: Model, options: Options, result: Result) -> Result:
@@ -96,7 +116,7 @@ def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
         always = not (graph.passes or graph.again) or "race" not in options.properties
         if always:
             return encoding
-    return encode(encoding.program, encoding.model, options.bound, prefix=True)
+    return encode(encoding.program, encoding.model, options.bound, Ending.PREFIX)
 
 
 # --- the condition ---------------------------------------------------------------------------------------------------

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxmm.base import Base, same_virtual_bytes
-from ptxmm.closure import components
-from ptxmm.errors import Undecided
 from ptxmm.evaluation import Evaluation
-from ptxmm.events import Event, EventGraph
+from ptxmm.events import Ending, Event, EventGraph, same_cta
 from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
 from ptxmm.finals import Finals
 from ptxmm.formula import Formulas, Lit
 from ptxmm.graph import event_graph
-from ptxmm.model import Check, Model
+from ptxmm.grounded import ensure_grounded
+from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
 from ptxmm.program import Expr, Program
-from ptxmm.relation import Rel, Symbolic
+from ptxmm.relation import Symbolic
 from ptxmm.schedule import Schedule
 
 CAUSALITY = ("cause", "causality", "causality-order")
@@ -49,19 +48,27 @@ class Encoding:
     def bad(self) -> Lit:
         return self.formulas.disj([literal for literal, _ in self.graph.bad])
 
+    def waits_for(self, thread: int) -> list[int]:
+        """The threads that must have ended before this one starts: those of the CTA it is placed `after`."""
+        name = self.program.threads[thread].after
+        if name is None:
+            return []
+        first = self.program.thread(name)
+        return [i for i, other in enumerate(self.program.threads) if same_cta(first, other)]
+
     def condition(self, formula: Expr) -> Lit:
         """The literal that a formula over final states holds."""
         return self.finals.truth(formula)
 
 
-def encode(program: Program, model: Model, bound: int, *, prefix: bool = False) -> Encoding:
-    """The executions of a test that a model allows, as formulas.
+def encode(program: Program, model: Model, bound: int, ending: Ending = Ending.FINISHED) -> Encoding:
+    """The executions of a test that a model allows and that have such an `ending`, as formulas.
 
-    With `prefix`, executions may stop at barriers and where loops were cut (races count there too); otherwise all
-    threads end. Raises Unsupported where the model lacks something that the test needs.
+    Raises Unsupported where the model lacks something that the test needs, Undecided where it is too large.
     """
     ensure_supported(program, model)
-    graph = event_graph(program, bound, prefix=prefix)
+    ensure_grounded(program, model)
+    graph = event_graph(program, bound, ending)
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     algebra = Symbolic(len(graph.events), graph.formulas)
@@ -71,29 +78,13 @@ def encode(program: Program, model: Model, bound: int, *, prefix: bool = False) 
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
-    ensure_no_thin_air(encoding, dep)
     encoding.asserted = [*graph.assumed, Schedule(base.barriers).literal(base.rel("rf"), dep)]
-    if not prefix:
+    for index, start in enumerate(graph.starts):
+        for other in encoding.waits_for(index):
+            graph.formulas.require(-start, graph.ends[other])
+    if ending is Ending.FINISHED:
         encoding.asserted += [*graph.ends, -graph.cut, *(-again.literal for again in graph.again)]
     return encoding
-
-
-def ensure_no_thin_air(encoding: Encoding, dep: Rel) -> None:
-    """Raise Undecided where values may feed on themselves and no axiom forbids it: tables hold only grounded values."""
-    algebra, formulas = encoding.evaluation.algebra, encoding.formulas
-    flow = algebra.union(encoding.base.rel("rf"), dep)
-    part_of = {i: number for number, part in enumerate(components(flow.row_masks())) for i in part}
-    circular = [(i, j, literal) for i, j, literal in flow.pairs() if i in part_of and part_of[i] == part_of.get(j)]
-    if not circular:
-        return
-    guards = encoding.base.guards
-    for _, check, negated, slot in encoding.plan.axioms:
-        if check is Check.ACYCLIC and not negated:
-            order = encoding.evaluation.rel(slot)
-            if all(formulas.implies((literal, guards[i], guards[j]), order.lit(i, j)) for i, j, literal in circular):
-                return
-    name = encoding.model.name
-    raise Undecided(f"the model {name} does not forbid values out of thin air, and this test can make them")
 
 
 @dataclass(frozen=True, slots=True)

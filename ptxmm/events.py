@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from ptxmm import arith
 from ptxmm.arith import Type, wrap
@@ -29,6 +30,19 @@ from ptxmm.values import Table
 Deps = dict[int, Lit]
 Value = tuple[Table, Deps]
 Env = dict[str, Value]
+
+
+class Ending(Enum):
+    """Which executions count: finished ones; prefixes too; or those where threads may lack progress as well.
+
+    A thread of a PREFIX stops only at a barrier, in a waiting loop, or where a loop was cut. With NEVER_STARTED it may
+    also never start, with ANYWHERE stop before any event.
+    """
+
+    FINISHED = "finished"
+    PREFIX = "prefix"
+    NEVER_STARTED = "never started"
+    ANYWHERE = "anywhere"
 
 
 @dataclass(slots=True)
@@ -75,8 +89,10 @@ class Again:
 class EventGraph:
     """All events of a test with their dependencies and the final registers; literals are those of `formulas`.
 
-    `cut` is the literal that some loop was left at the bound, `again` where waiting loops repeat, `bad` lists (literal,
-    reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only finished executions count).
+    `cut` is the literal that some loop was left at the bound, `again` where waiting loops repeat, `forced` the (thread,
+    loop head) of loops cut although constants alone keep them going, `bad` lists (literal,
+    reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
+    finished executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress.
     """
 
     program: Program
@@ -89,12 +105,15 @@ class EventGraph:
     ctrl: list[tuple[int, int, Lit]] = field(default_factory=list)
     finals: list[Env] = field(default_factory=list)
     ends: list[Lit] = field(default_factory=list)
+    starts: list[Lit] = field(default_factory=list)
+    stops: list[Lit] = field(default_factory=list)
     cut: Lit = -1
     again: list[Again] = field(default_factory=list)
+    forced: list[tuple[int, int]] = field(default_factory=list)
     bad: list[tuple[Lit, str]] = field(default_factory=list)
     assumed: list[Lit] = field(default_factory=list)
     passes: dict[int, Lit] = field(default_factory=dict)
-    prefix: bool = False
+    ending: Ending = Ending.FINISHED
     inits: int = 0
 
     def final(self, thread: str, reg: str) -> Table:

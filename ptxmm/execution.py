@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ptxmm import arith
 from ptxmm import model as cat
 from ptxmm.arith import Type
 from ptxmm.closure import bits
@@ -168,6 +169,11 @@ def place_name(program: Program, name: str, where: Range) -> str:
     if where[1] == size and where[0] % size == 0:
         return name if length == 1 else f"{name}[{where[0] // size}]"
     return f"{item.name}+{where[0]}" if where[0] else item.name
+
+
+def value_text(one: Concrete, event: Event) -> str:
+    """What an event read or wrote, as a person reads it at its type."""
+    return arith.shown(one.values[event.id], event.type)
 
 
 def shown(one: Concrete, *, goal: Expr | None = None) -> Execution:

@@ -35,7 +35,7 @@ def _surprise(result: Result, word: Word) -> str:
     if word.word in OUTCOMES:
         return "" if result.verdict == word.word else f"expected {word}, got {result.verdict}"
     negative = word.word.startswith("no ")
-    answer: Answer = getattr(result, word.word.removeprefix("no "))
+    answer = _answer(result, word)
     wanted = "no" if negative else "yes"
     if answer.verdict != wanted:
         got = {"yes": _positive(answer, word), "no": f"no {word.word.removeprefix('no ')}"}.get(
@@ -45,6 +45,14 @@ def _surprise(result: Result, word: Word) -> str:
     if word.on is not None and set(word.on) != set(answer.on):
         return f"expected {word}, got {_positive(answer, word)}"
     return ""
+
+
+def _answer(result: Result, word: Word) -> Answer:
+    """The answer that a word is about, under the progress model it names."""
+    if word.progress is not None and word.progress != result.progress:
+        return dict(result.hangs).get(word.progress, Answer("unknown"))
+    answer: Answer = getattr(result, word.word.removeprefix("no "))
+    return answer
 
 
 def _positive(answer: Answer, word: Word) -> str:

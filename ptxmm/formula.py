@@ -180,7 +180,8 @@ class Formulas:
             shown[node], shown[-node] = positive, negative
         for clause in self.clauses:
             parts = [shown[literal] for literal in clause]
-            lines.append(f"(assert {parts[0]})" if len(parts) == 1 else f"(assert (or {' '.join(parts)}))")
+            whole = parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})" if parts else "false"
+            lines.append(f"(assert {whole})")
         lines.extend(f"(assert {shown[literal]})" for literal in asserted if literal != 1)
         for name, literal in named:
             lines.append(f"(declare-const {name} Bool)\n(assert (or (not {name}) {shown[literal]}))")

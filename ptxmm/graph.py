@@ -8,7 +8,7 @@ event touches is always known.
 from __future__ import annotations
 
 from ptxmm.arith import Type
-from ptxmm.events import Again, Event, EventGraph
+from ptxmm.events import Again, Ending, Event, EventGraph
 from ptxmm.formula import Formulas
 from ptxmm.memory import Memory, initial
 from ptxmm.program import Assign, Assume, Atomic, Barrier, Load, Object, Program, Statement, Store, registers
@@ -16,32 +16,50 @@ from ptxmm.unroll import Node, loops_of, unrolled
 from ptxmm.values import Possible
 from ptxmm.walk import Walk
 
+FURTHEST = 2000
 
-def event_graph(program: Program, bound: int, *, prefix: bool = False) -> EventGraph:
+
+def event_graph(program: Program, bound: int, ending: Ending = Ending.FINISHED) -> EventGraph:
     """The events of a test: waiting loops are passed once, other loops unrolled to `bound`.
 
-    With `prefix`, a thread may stop at any blocking barrier, in a waiting loop, or where a loop was cut; otherwise
-    every thread is taken to finish. Raises Undecided where values or code are too many.
+    Raises Undecided where values or code are too many.
     """
     effects: dict[int, set[int]] = {}
+    bounds: dict[int, dict[int, int]] = {}
     while True:
-        graph = _walked(program, bound, prefix, effects)
+        graph = _walked(program, bound, ending, effects, bounds)
         found = [again for again in graph.again if _leaves_something(graph, again)]
-        if not found:
+        longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
+        if not found and not longer:
             return graph
         for again in found:
             effects.setdefault(again.thread, set()).add(again.loop.head)
+        for thread, head in longer:
+            mine = bounds.setdefault(thread, {})
+            mine[head] = min(FURTHEST, 2 * mine.get(head, bound) + 1)
 
 
-def _walked(program: Program, bound: int, prefix: bool, effects: dict[int, set[int]]) -> EventGraph:
+def _walked(
+    program: Program,
+    bound: int,
+    ending: Ending,
+    effects: dict[int, set[int]],
+    bounds: dict[int, dict[int, int]],
+) -> EventGraph:
     to_the_end = program.conventions.branches_control_the_rest
     nodes = [
-        unrolled(thread.body, bound, to_the_end=to_the_end, effects=frozenset(effects.get(index, ())))
+        unrolled(
+            thread.body,
+            bound,
+            to_the_end=to_the_end,
+            effects=frozenset(effects.get(index, ())),
+            bounds=bounds.get(index, {}),
+        )
         for index, thread in enumerate(program.threads)
     ]
     memory = Memory(program)
-    _grow(program, nodes, memory, prefix)
-    graph = EventGraph(program, Formulas(), memory, nodes, prefix=prefix)
+    _grow(program, nodes, memory)
+    graph = EventGraph(program, Formulas(), memory, nodes, ending=ending)
     _add_inits(graph)
     for index in range(len(program.threads)):
         Walk(graph, index, graph.formulas).run()
@@ -51,18 +69,23 @@ def _walked(program: Program, bound: int, prefix: bool, effects: dict[int, set[i
 
 def _leaves_something(graph: EventGraph, again: Again) -> bool:
     """Whether a repetition of a waiting loop may write to memory."""
+    return any(
+        event.kind == "W" and inside(graph, again, event) and graph.formulas.both(event.guard, again.literal) != -1
+        for event in graph.events
+    )
+
+
+def inside(graph: EventGraph, again: Again, event: Event) -> bool:
+    """Whether an event that can run belongs to a waiting loop that is about to repeat."""
+    if event.thread != again.thread or event.guard == -1:
+        return False
     heads = sorted(loops_of(graph.program.threads[again.thread].body))
     around = again.counts[: heads.index(again.loop.head)]
-    for event in graph.events:
-        if event.kind == "W" and event.thread == again.thread and event.guard != -1:
-            node = graph.nodes[again.thread][event.node]
-            inside = again.loop.head <= node.pc <= again.loop.end and node.counts[: len(around)] == around
-            if inside and graph.formulas.both(event.guard, again.literal) != -1:
-                return True
-    return False
+    node = graph.nodes[again.thread][event.node]
+    return again.loop.head <= node.pc <= again.loop.end and node.counts[: len(around)] == around
 
 
-def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, prefix: bool) -> None:
+def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory) -> None:
     """Grow the possible values of memory to their fixpoint, or as far as they can go without feeding on themselves.
 
     A value that is not a constant comes through a chain of stores each of which depends on a read. Without values out
@@ -77,7 +100,7 @@ def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, prefi
     while stale and done < rounds:
         done += 1
         for index in stale:
-            walk = Walk(EventGraph(program, Formulas(), memory, nodes, prefix=prefix), index, logic)
+            walk = Walk(EventGraph(program, Formulas(), memory, nodes), index, logic)
             walk.run()
             reads[index], dependent[index] = walk.reads, walk.dependent_stores
         changed = memory.advance()

@@ -41,12 +41,14 @@ class Loop:
 
 
 def loops(body: tuple[Statement, ...], labels: dict[str, int]) -> dict[int, Loop]:
-    """The loops of a thread's code by their heads: each backward branch closes one."""
+    """The loops of a thread's code by their heads: each backward branch closes one, and loops are nested or apart."""
     ends: dict[int, int] = {}
     for pc, statement in enumerate(body):
         if isinstance(statement, Branch) and labels[statement.target] <= pc:
             head = labels[statement.target]
             ends[head] = max(ends.get(head, pc), pc)
+    for head in sorted(ends, reverse=True):
+        ends[head] = max(end for h, end in ends.items() if head <= h <= ends[head])
     return {head: Loop(head, end, _start(body, labels, head, end)) for head, end in sorted(ends.items())}
 
 

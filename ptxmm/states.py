@@ -8,7 +8,7 @@ from ptxmm import execution
 from ptxmm.check import Options, session
 from ptxmm.encode import Encoding, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
-from ptxmm.events import final_leaves
+from ptxmm.events import Ending, final_leaves
 from ptxmm.model import Model
 from ptxmm.program import FinalMem, FinalReg, Program
 from ptxmm.solve import Truth
@@ -120,7 +120,7 @@ def _doubt(encoding: Encoding, options: Options) -> str:
     mixes = may_mix(encoding)
     if graph.cut == -1 and encoding.bad == -1 and not mixes:
         return ""
-    prefix = encode(encoding.program, encoding.model, options.bound, prefix=True)
+    prefix = encode(encoding.program, encoding.model, options.bound, Ending.PREFIX)
     pairs = race_pairs(prefix) or []
     questions = (
         (prefix.graph.cut, f"a loop was cut after {options.bound} repetitions"),

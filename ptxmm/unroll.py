@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ptxmm.closure import bits
 from ptxmm.errors import Undecided
@@ -10,6 +12,7 @@ from ptxmm.program import Assume, Branch, Exit, Label, Statement
 from ptxmm.spins import Loop, loops, waiting
 
 LIMIT = 20_000
+NO_BOUNDS: Mapping[int, int] = MappingProxyType({})
 
 NEXT, TAKEN = "next", "taken"
 
@@ -19,7 +22,8 @@ class Node:
     """One instance of an instruction; `pc` is END, CUT where a loop was cut, WAIT where a waiting loop repeats.
 
     `loop` is that loop, `counts` says in which repetition of which loop the instance stands. `before` lists (node, edge
-    kind); `decided_by` masks the nodes whose branching decides whether this one is reached; `like` is a node that is reached exactly when this one is.
+    kind); `decided_by` masks the nodes whose branching decides whether this one is reached; `like` is a node that is
+    reached exactly when this one is.
     """
 
     pc: int
@@ -34,14 +38,25 @@ class Node:
 END, CUT, WAIT = -1, -2, -3
 
 
+def _sink(kind: int, head: int) -> int:
+    """The number of the state in which a loop is cut or waits."""
+    return kind - 2 * head
+
+
 def unrolled(
-    body: tuple[Statement, ...], bound: int, *, to_the_end: bool = False, effects: frozenset[int] = frozenset()
+    body: tuple[Statement, ...],
+    bound: int,
+    *,
+    to_the_end: bool = False,
+    effects: frozenset[int] = frozenset(),
+    bounds: Mapping[int, int] = NO_BOUNDS,
 ) -> tuple[Node, ...]:
     """The instances of a thread's instructions in topological order; each back edge is taken at most `bound` times.
 
-    A waiting loop (`spins.waiting`) is passed once, unless its head is in `effects`. With `to_the_end`, a branch decides
-    everything that can come after it (the convention of assembly tools); otherwise what it can reach before its arms
-    meet again (its immediate post-dominator). Undecided is raised where there are more than LIMIT instances.
+    Loops by their heads: `bounds` has other bounds for some, and a waiting loop (`spins.waiting`) is passed once,
+    unless it is in `effects`. With `to_the_end`, a branch
+    decides everything that can come after it (the convention of assembly tools); otherwise what it can reach before its
+    arms meet again (its immediate post-dominator). Undecided is raised where there are more than LIMIT instances.
     """
     labels = _labels(body)
     if not any(isinstance(s, (Branch, Exit, Assume)) for s in body):
@@ -52,7 +67,7 @@ def unrolled(
     waits = {h: loop for h, loop in waiting(body, labels).items() if h not in effects} if found else {}
     inner = {loop.start: h for h, loop in waits.items()}
     waits = {h: loop for h, loop in waits.items() if inner[loop.start] == h}
-    edges = _explore(body, labels, bound, found, waits)
+    edges = _explore(body, labels, {h: bounds.get(h, bound) for h in found}, found, waits)
     order = _topological(edges)
     return _nodes(body, edges, order, to_the_end, found)
 
@@ -70,7 +85,11 @@ State = tuple[int, tuple[int, ...]]
 
 
 def _explore(
-    body: tuple[Statement, ...], labels: dict[str, int], bound: int, found: dict[int, Loop], waits: dict[int, Loop]
+    body: tuple[Statement, ...],
+    labels: dict[str, int],
+    bounds: dict[int, int],
+    found: dict[int, Loop],
+    waits: dict[int, Loop],
 ) -> dict[State, list[tuple[State, str]]]:
     """The successors of every reachable (pc, loop counters) state."""
     heads = sorted(found)
@@ -83,7 +102,7 @@ def _explore(
         if pc in starts:
             place = starts[pc]
             if inside[place]:
-                return (WAIT - heads[place], (*inside[:place], 0, *inside[place + 1 :]))
+                return (_sink(WAIT, heads[place]), (*inside[:place], 0, *inside[place + 1 :]))
             inside[place] = 1
         return (pc, tuple(inside))
 
@@ -109,8 +128,8 @@ def _explore(
                 place = heads.index(target)
                 after[place] += 1
                 after[place + 1 :] = [0] * (len(heads) - place - 1)
-                cut = after[place] > bound
-                out.append(((CUT, ()) if cut else at(target, after), TAKEN))
+                cut = after[place] > bounds[target]
+                out.append(((_sink(CUT, target), ()) if cut else at(target, after), TAKEN))
             else:
                 out.append((at(target, after), TAKEN))
         elif isinstance(statement, Exit):
@@ -186,6 +205,7 @@ def _nodes(
             like = max((d for d in bits(dominators[i]) if d != i and always[d] >> i & 1), default=-1)
         decided = sum(1 << j for j, region in regions if region >> i & 1)
         statement = body[pc] if pc >= 0 else None
-        loop = found[WAIT - pc] if pc <= WAIT else None
-        nodes.append(Node(max(pc, WAIT), statement, tuple(before[i]), decided, like, counts, loop))
+        sink = pc if pc >= END else CUT if pc % 2 == 0 else WAIT
+        loop = found[(sink - pc) // 2] if sink < END else None
+        nodes.append(Node(sink, statement, tuple(before[i]), decided, like, counts, loop))
     return tuple(nodes)

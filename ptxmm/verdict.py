@@ -63,12 +63,16 @@ class Race:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a property other than the condition: `verdict` is `yes`, `no`, `unknown` or `not asked`."""
+    """The answer to a property other than the condition: `verdict` is `yes`, `no`, `unknown` or `not asked`.
+
+    Of a hang, `why` says who waits for what, and `witness` is the execution that never ends.
+    """
 
     verdict: str = "not asked"
     on: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
     why: str = ""
+    witness: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ class Result:
     `verdict` is one of `allowed forbidden holds fails unknown unsupported error`, or `no condition`; `by` the axioms
     that a `forbidden` or `holds` needed; `why` the reason of an `unknown`, `unsupported` or `error`. `expected` are
     the stated words for this model, `ok` None where none is stated, `surprises` one sentence for each that differs.
-    `complete` is false where a loop was cut at `bound`. `line` is that of the error or of the stated verdicts, 0 where
+    `hang` is the answer under `progress`, `hangs` those under other progress models that the test names. `complete`
+    is false where a loop was cut at `bound`. `line` is that of the error or of the stated verdicts, 0 where
     there is none.
     """
 
@@ -93,6 +98,8 @@ class Result:
     witness: Execution | None = None
     race: Answer = Answer()
     hang: Answer = Answer()
+    progress: str = "fair"
+    hangs: tuple[tuple[str, Answer], ...] = ()
     undefined: Answer = Answer()
     expected: tuple[str, ...] = ()
     ok: bool | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ptxmm import arith
 from ptxmm.accesses import Accesses
+from ptxmm.closure import bits
 from ptxmm.errors import Undecided
-from ptxmm.events import Again, Deps, Env, Event, EventGraph, Value, same_cta, start_value
+from ptxmm.events import Again, Deps, Ending, Env, Event, EventGraph, Value, same_cta, start_value
 from ptxmm.formula import Formulas, Lit
 from ptxmm.program import (
     Addr,
@@ -31,6 +32,8 @@ from ptxmm.program import (
 from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
 from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
 
+NOTICED = (Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync)
+
 
 class Walk:
     """One pass over a thread's instruction instances, in a logic."""
@@ -48,31 +51,33 @@ class Walk:
         self.decisions: dict[int, Deps] = {}
         self.dependent_stores = 0
         self.reads: set[str] = set()
+        self.splits: set[int] = set()
         self.accesses = Accesses(self)
 
     def run(self) -> None:
         """Walk all nodes; fills the graph's events, dependencies and final registers."""
         leaving: list[tuple[Lit, Lit, Env]] = []
         ending: tuple[Env, Lit] = ({}, -1)
-        joins = {j for node in self.nodes if len(node.before) > 1 for j, _ in node.before}
-        splits: dict[int, int] = {}
+        after = [0] * len(self.nodes)
         for node in self.nodes:
             for j, _ in node.before:
-                splits[j] = splits.get(j, 0) + 1
+                after[j] += 1
+        self.splits = {j for j, count in enumerate(after) if count > 1}
         for number, node in enumerate(self.nodes):
             self._enter(number, node, leaving)
             taken: Lit = -1
             going = self.here
             if node.statement is not None and self.here != -1:
+                self._may_stop(node.statement)
                 going, taken = self._execute(node.statement)
             elif node.pc == CUT:
                 self.graph.cut = self.logic.disj((self.graph.cut, self.here))
+                self._note_forced(node, leaving)
             elif node.pc == WAIT and node.loop is not None:
                 self.graph.again.append(Again(self.index, node.loop, node.counts, self.here))
             elif node.pc == END:
                 ending = (self.env, self.here)
-            shared = splits.get(number, 0) > 1 or number in joins
-            leaving.append((going, taken, dict(self.env) if shared else self.env))
+            leaving.append((going, taken, self.env))
         self.graph.finals.append(ending[0])
         self.graph.ends.append(ending[1])
 
@@ -84,33 +89,73 @@ class Walk:
             going, taken, env = leaving[j]
             literal = taken if kind == TAKEN else going
             if literal != -1:
-                incoming.append((literal, env))
+                incoming.append((literal, env, j))
         if not node.before and number == 0:
-            self.here, self.env = 1, {}
+            self.here, self.env = self._start(), {}
         elif not incoming:
             self.here, self.env = -1, {}
         elif len(incoming) == 1:
-            self.here, self.env = incoming[0]
-            self.env = dict(self.env) if len(node.before) > 1 else self.env
+            self.here, self.env, source = incoming[0]
+            self.env = dict(self.env) if source in self.splits else self.env
         else:
-            self.here = self.logic.disj([literal for literal, _ in incoming])
-            if node.like >= 0 and not self.graph.prefix:
+            self.here = self.logic.disj([literal for literal, _, _ in incoming])
+            if node.like >= 0 and self.graph.ending is Ending.FINISHED:
                 self.here = self.reach[node.like]
-            self.env = self._join(incoming)
+            self.env = self._join([(literal, env) for literal, env, _ in incoming], self._choosing(node))
         self.reach.append(self.here)
 
-    def _join(self, incoming: list[tuple[Lit, Env]]) -> Env:
+    def _may_stop(self, statement: Statement) -> None:
+        """Without progress, a thread may stop before anything that others can notice."""
+        if self.graph.ending is Ending.ANYWHERE and self.exact and isinstance(statement, NOTICED):
+            going = self._free()
+            stops = self.graph.stops
+            stops[self.index] = self.logic.disj((stops[self.index], self.logic.both(self.here, -going)))
+            self.here = self.logic.both(self.here, going)
+
+    def _free(self) -> Lit:
+        """A choice that nothing decides."""
+        return self.logic.var() if isinstance(self.logic, Formulas) else MAYBE
+
+    def _start(self) -> Lit:
+        """The literal that the thread starts; one placed `after` a CTA starts when all of its threads have ended."""
+        if self.graph.ending is Ending.FINISHED or not self.exact:
+            return 1
+        late = self.thread.after is not None
+        start = self._free() if late or self.graph.ending is not Ending.PREFIX else 1
+        self.graph.starts.append(start)
+        self.graph.stops.append(-1)
+        return start
+
+    def _note_forced(self, node: Node, leaving: list[tuple[Lit, Lit, Env]]) -> None:
+        """A loop that was cut although nothing but constants decides that it goes on can be unrolled further."""
+        certain = all(leaving[j][1] == self.reach[j] for j, _ in node.before if leaving[j][1] != -1)
+        if node.loop is not None and self.here != -1 and certain:
+            self.graph.forced.append((self.index, node.loop.head))
+
+    def _choosing(self, node: Node) -> Deps:
+        """The reads that decide by which way a join is reached: of the branches whose arms meet here."""
+        deciding = 0
+        for j, _ in node.before:
+            deciding |= self.nodes[j].decided_by | 1 << j
+        found: Deps = {}
+        for j in bits(deciding & ~node.decided_by):
+            for read, literal in self.decisions.get(j, {}).items():
+                found[read] = self.logic.disj((found[read], literal)) if read in found else literal
+        return found
+
+    def _join(self, incoming: list[tuple[Lit, Env]], choosing: Deps) -> Env:
+        """The registers where ways meet: one that some way wrote also depends on what chose the way."""
         names = {name for _, env in incoming for name in env}
         joined: Env = {}
         for name in sorted(names):
-            values = [(literal, self._register(name, env)) for literal, env in incoming]
-            first = values[0][1]
-            if all(value is first or value == first for _, value in values):
+            first = incoming[0][1].get(name)
+            if first is not None and all(env.get(name) is first for _, env in incoming):
                 joined[name] = first
                 continue
+            values = [(literal, self._register(name, env)) for literal, env in incoming]
             both = self.logic.both
             table = gathered(self.logic, [(v, both(g, lit)) for g, (table, _) in values for v, lit in table.items()])
-            deps: dict[int, list[Lit]] = {}
+            deps: dict[int, list[Lit]] = {read: [literal] for read, literal in choosing.items()}
             for guard, (_, found) in values:
                 for read, literal in found.items():
                     deps.setdefault(read, []).append(both(guard, literal))
@@ -228,7 +273,7 @@ class Walk:
             if isinstance(statement, Barrier) and statement.dst is not None:
                 self._reduction_result(event, statement, chosen)
             if self.exact and blocking:
-                passing = self.logic.var() if self.graph.prefix and isinstance(self.logic, Formulas) else 1
+                passing = self._free() if self.graph.ending is not Ending.FINISHED else 1
                 self.graph.passes[event.id] = passing
                 going = self.logic.both(going, -self.logic.both(event.guard, -passing))
         return going

@@ -1,0 +1,86 @@
+"""The answer to `hang`, with the execution that never ends and who waits for what in it."""
+
+from __future__ import annotations
+
+from ptxmm import execution
+from ptxmm.encode import Encoding, encode
+from ptxmm.events import Event
+from ptxmm.formula import Lit
+from ptxmm.graph import inside
+from ptxmm.model import Model
+from ptxmm.program import Program
+from ptxmm.progress import ENDINGS, Progress
+from ptxmm.solve import Session, Truth
+from ptxmm.verdict import Answer
+
+
+def hang(program: Program, model: Model, progress: str, session: Session, *, bound: int, timeout: float) -> Answer:
+    """Whether some execution of a test never ends under a progress model (one of `progress.PROGRESS`).
+
+    `unknown` where loops were cut in an execution that otherwise ends, or time ran out.
+    """
+    encoding = encode(program, model, bound, ENDINGS[progress])
+    scheduling = Progress(encoding, progress)
+    cut = encoding.graph.cut
+    never = scheduling.never_ends()
+    found, assignment, why = _ask(encoding, session, [never, -cut], timeout)
+    if found is Truth.SAT:
+        one = execution.concrete(encoding, assignment)
+        return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=execution.shown(one))
+    if found is Truth.UNKNOWN:
+        return Answer("unknown", why=why)
+    if cut != -1 and _ask(encoding, session, [cut], timeout)[0] is not Truth.UNSAT:
+        return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
+    if encoding.bad != -1 and _ask(encoding, session, [encoding.bad], timeout)[0] is not Truth.UNSAT:
+        return Answer("unknown", why="an execution reaches an undefined access")
+    return Answer("no")
+
+
+def _ask(encoding: Encoding, session: Session, wanted: list[Lit], timeout: float) -> tuple[Truth, dict[int, bool], str]:
+    asserted = [*encoding.asserted, *(literal for _, literal in encoding.axioms), *wanted]
+    if -1 in asserted:
+        return Truth.UNSAT, {}, ""
+    prefix = session.prefix()
+    with session.load(encoding.formulas.text(asserted, (), f"{prefix}v"), prefix) as loaded:
+        truth = loaded.check([], timeout)
+        assignment = loaded.assignment(encoding.formulas.variables) if truth is Truth.SAT else {}
+        return truth, assignment, loaded.why() if truth is Truth.UNKNOWN else ""
+
+
+def _stories(scheduling: Progress, one: execution.Concrete) -> list[str]:
+    """For each thread that does not end, what it waits for."""
+    graph = one.encoding.graph
+    told = []
+    for index, thread in enumerate(one.encoding.program.threads):
+        if not one.true(graph.ends[index]):
+            told.append(f"{thread.name} {_story(scheduling, one, index)}")
+    return told
+
+
+def _story(scheduling: Progress, one: execution.Concrete, index: int) -> str:
+    graph = one.encoding.graph
+    if not one.true(graph.starts[index]):
+        return "never starts"
+    if one.true(graph.stops[index]) or not one.true(scheduling.leaves[index].progress):
+        return "is not scheduled any more"
+    for event in graph.events:
+        stays = event.thread == index and event.id in graph.passes and not one.true(graph.passes[event.id])
+        if stays and one.true(event.guard):
+            return f"waits at {_text(event)} for threads that do not arrive"
+    for again in graph.again:
+        if again.thread == index and one.true(again.literal):
+            reads = [e for e in graph.events if e.kind == "R" and inside(graph, again, e) and one.true(e.guard)]
+            seen = ", ".join(f"{_place(one, e)} = {execution.value_text(one, e)}" for e in reads)
+            line = reads[0].statement.at.line if reads and reads[0].statement else 0
+            where = f" at line {line}" if line else ""
+            return f"waits for ever in its loop{where} and reads {seen or 'nothing'}"
+    return "does not end"
+
+
+def _text(event: Event) -> str:
+    statement = event.statement
+    return f"`{statement.text}`" if statement and statement.text else "a barrier"
+
+
+def _place(one: execution.Concrete, event: Event) -> str:
+    return execution.place_name(one.encoding.program, event.virtual or event.object, event.where)

@@ -1,0 +1,161 @@
+"""Executions that never end, fair in memory and in scheduling.
+
+The progress models are those of forward-progress literature (fair, HSA, OBE, HSA+OBE, LOBE, unfair), applied at every
+level of the hierarchy device, cluster, CTA, thread. `docs/progress.md` says what PTX does not promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxmm.barriers import Barriers, Members
+from ptxmm.encode import Encoding
+from ptxmm.events import Again, Ending, Event
+from ptxmm.formula import Lit
+from ptxmm.graph import inside
+from ptxmm.program import Order
+from ptxmm.tags import includes
+
+ENDINGS = {
+    "fair": Ending.PREFIX,
+    "obe": Ending.NEVER_STARTED,
+    "hsa-obe": Ending.NEVER_STARTED,
+    "lobe": Ending.NEVER_STARTED,
+    "hsa": Ending.ANYWHERE,
+    "unfair": Ending.ANYWHERE,
+}
+PROGRESS = tuple(ENDINGS)
+
+
+@dataclass
+class Group:
+    """Threads that share a device, cluster or CTA, or one thread: its literals, and the groups below in their order."""
+
+    progress: Lit
+    schedulable: Lit
+    started: Lit
+    below: list[Group] = field(default_factory=list)
+
+
+class Progress:
+    """The constraints of a progress model on an encoding whose ending is `ENDINGS[model]`."""
+
+    def __init__(self, encoding: Encoding, model: str) -> None:
+        self.encoding, self.graph, self.formulas = encoding, encoding.graph, encoding.formulas
+        self.model = model
+        self.threads = encoding.program.threads
+        self.leaves = [self._leaf(index) for index in range(len(self.threads))]
+
+    def never_ends(self) -> Lit:
+        """The literal that some thread does not end; what progress and memory promise goes to the formulas."""
+        root = self._tree()
+        self.formulas.require(root.progress)
+        self._forward(root)
+        for members in self.encoding.base.barriers.groups.values():
+            for event in members.events:
+                if event.id in self.graph.passes:
+                    self._waits_in_vain(members, event)
+        for again in self.graph.again:
+            self._sees_the_last(again)
+        self.formulas.require(-self.graph.cut)
+        return self.formulas.disj([-end for end in self.graph.ends])
+
+    # --- scheduling ---------------------------------------------------------------------------------------------------
+
+    def blocked(self, thread: int) -> Lit:
+        """The literal that a thread stands at a barrier that does not let it go on."""
+        return self.formulas.disj(
+            [
+                self.formulas.both(event.guard, -self.graph.passes[event.id])
+                for event in self.graph.events
+                if event.thread == thread and event.id in self.graph.passes
+            ]
+        )
+
+    def _leaf(self, index: int) -> Group:
+        formulas, graph = self.formulas, self.graph
+        started, ended = graph.starts[index], graph.ends[index]
+        enabled = formulas.conj([graph.ends[other] for other in self.encoding.waits_for(index)])
+        schedulable = formulas.conj((enabled, -ended, -self.blocked(index)))
+        progress = formulas.var()
+        formulas.require(-progress, -enabled, started)
+        formulas.require(-progress, -graph.stops[index])
+        return Group(progress, schedulable, started)
+
+    def _tree(self) -> Group:
+        """The hierarchy: kernels, devices, clusters, CTAs, threads, each level in the order of its numbers."""
+        level: dict[tuple[int, ...], list[Group]] = {}
+        for thread, leaf in zip(self.threads, self.leaves, strict=True):
+            place = thread.place
+            level.setdefault((place.kernel, place.device, place.cluster, place.cta), []).append(leaf)
+        for depth in (3, 2, 1, 0):
+            above: dict[tuple[int, ...], list[Group]] = {}
+            for key in sorted(level):
+                above.setdefault(key[:depth], []).append(self._group(level[key]))
+            level = above
+        return self._group(level[()])
+
+    def _group(self, below: list[Group]) -> Group:
+        formulas = self.formulas
+        if len(below) == 1:
+            return below[0]
+        schedulable = formulas.disj([child.schedulable for child in below])
+        started = formulas.disj([child.started for child in below])
+        return Group(formulas.var(), schedulable, started, below)
+
+    def _forward(self, group: Group) -> None:
+        """What progress of a group means for the groups below it."""
+        require, both = self.formulas.require, self.formulas.both
+        if not group.below:
+            return
+        able = [both(child.progress, child.schedulable) for child in group.below]
+        require(-group.progress, -group.schedulable, *able)
+        for place, child in enumerate(group.below):
+            require(-child.progress, group.progress)
+            for condition in self._promised(group, place):
+                require(-group.progress, -condition, child.progress)
+            self._forward(child)
+
+    def _promised(self, group: Group, place: int) -> list[Lit]:
+        """The conditions under each of which the model promises progress to one of a group's children."""
+        child, disj = group.below[place], self.formulas.disj
+        first = -disj([lower.schedulable for lower in group.below[:place]])
+        match self.model:
+            case "fair":
+                return [1]
+            case "hsa":
+                return [first]
+            case "obe":
+                return [child.started]
+            case "hsa-obe":
+                return [first, child.started]
+            case "lobe":
+                return [disj([other.started for other in group.below[place:]])]
+        return []
+
+    # --- barriers and memory ------------------------------------------------------------------------------------------
+
+    def _waits_in_vain(self, members: Members, event: Event) -> None:
+        """A thread that stays at a barrier stays because somebody has not arrived and has not ended."""
+        barriers: Barriers = self.encoding.base.barriers
+        stays = self.formulas.both(event.guard, -self.graph.passes[event.id])
+        if stays != -1:
+            self.formulas.require(-stays, barriers.lacking(members, event))
+
+    def _sees_the_last(self, again: Again) -> None:
+        """A thread that waits for ever reads what no later write it can see has replaced.
+
+        Strong reads whose scope includes the writer see a write eventually; other reads may stay stale.
+        """
+        fr, formulas = self.encoding.base.rel("fr"), self.formulas
+        place = self.threads[again.thread].place
+        progress = self.leaves[again.thread].progress
+        for read in self.graph.events:
+            if read.kind != "R" or read.order is Order.WEAK or not inside(self.graph, again, read):
+                continue
+            for write in self.graph.events:
+                literal = fr.lit(read.id, write.id)
+                if literal == -1 or write.thread < 0 or write.id == read.rmw:
+                    continue
+                if read.scope is not None and includes(read.scope, place, self.threads[write.thread].place):
+                    formulas.require(-progress, -again.literal, -read.guard, -literal)
