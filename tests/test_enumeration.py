@@ -400,3 +400,17 @@ def test_what_a_predicate_skips_leaves_the_register_as_it_was() -> None:
     skipped = Assign(dst="r", value=Const(1), guard=equal("q", 1))
     test = program(thread("A", A, ld("q", "x"), skipped), thread("B", B, st("x", 1)), exists=final(A_q=0, A_r=1))
     assert verdict(test) == "forbidden"
+
+
+def test_a_lane_and_a_warp_arrive_with_their_own_weights() -> None:
+    lane, warp = Place(warp=0, lane=0), Place(warp=1)
+    waiting = program(
+        thread("A", lane, ld("r", "x"), bar("sync", 1, 64)), thread("B", warp, bar("sync", 1, 64), st("x", 1)),
+        exists=final(A_r=0),
+    )  # fmt: skip
+    assert (verdict(waiting), raced(waiting)) == ("forbidden", ())
+    meeting = program(
+        thread("A", lane, st("x", 1), bar("sync", 1, 33)), thread("B", warp, bar("sync", 1, 33), ld("r", "x")),
+        exists=final(B_r=1),
+    )  # fmt: skip
+    assert (verdict(meeting), raced(meeting)) == ("allowed", ())

@@ -101,20 +101,20 @@ def bar_plans(skeleton: Skeleton, threads: frozenset[int], rows: Rows) -> Iterat
         ended = [frozenset(t for t in threads if len(rows.get(t, [])) <= k) for k in range(longest)]
         yield from checked(skeleton, groups, ended, [True] * longest)
         return
-    weights = {weight(skeleton.program.threads[thread]) for thread in rows}
-    if len(weights) > 1 or count <= 0 or count % max(weights):
-        yield Plan(undefined="the count of a barrier cannot be reached exactly")
+    weights = {thread: weight(skeleton.program.threads[thread]) for thread in rows}
+    total = sum(weights[thread] * len(row) for thread, row in rows.items())
+    uneven = len(set(weights.values())) > 1 or count % max(weights.values())
+    if count <= 0 or (uneven and total > count):
+        yield Plan(undefined="more threads may arrive at a barrier than its count says")
         return
-    share = count // max(weights)
-    for groups in groupings(list(rows.values()), share):
-        full = [len(group) == share for group in groups]
-        yield from checked(skeleton, groups, [frozenset()] * len(groups), full)
+    for groups in groupings(list(rows.values()), range(-(-total // count))):
+        sums = [sum(weights[event.thread or 0] for event in group) for group in groups]
+        if all(one == count for one in sums[:-1]) and sums[-1] <= count:
+            yield from checked(skeleton, groups, [frozenset()] * len(groups), [one == count for one in sums])
 
 
-def groupings(rows: list[list[Event]], share: int) -> Iterator[list[list[Event]]]:
-    """All ways to give each arrival a generation, of which all but the last have `share` arrivals."""
-    total = sum(len(row) for row in rows)
-    numbers = range(-(-total // share))
+def groupings(rows: list[list[Event]], numbers: range) -> Iterator[list[list[Event]]]:
+    """All ways to give each arrival a generation."""
     options = [list(numberings(row, numbers)) for row in rows]
     for tried, chosen in enumerate(product(*options)):
         if tried > MOST_GROUPINGS:
@@ -123,8 +123,7 @@ def groupings(rows: list[list[Event]], share: int) -> Iterator[list[list[Event]]
         for row, given in zip(rows, chosen, strict=True):
             for event, number in zip(row, given, strict=True):
                 groups[number].append(event)
-        if all(len(group) == share for group in groups[:-1]) and len(groups[-1]) <= share:
-            yield groups
+        yield groups
 
 
 def numberings(row: list[Event], numbers: range) -> Iterator[tuple[int, ...]]:

@@ -96,6 +96,8 @@ def collect(search: Search, found: Findings, *, races: bool) -> None:
     search.wanted = lambda skeleton: races or adds(skeleton, found, memory=memory)
     for execution in search:
         found.undefined = found.undefined or execution.undefined
+        if not execution.scheduled:
+            continue
         if races and cause and strong:
             note_races(execution, cause, strong, found)
         if execution.skeleton.finished and not execution.undefined:

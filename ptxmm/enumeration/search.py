@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from ptxmm.enumeration.barriers import Plan, plans
@@ -27,13 +27,17 @@ THIN_AIR = "the model does not exclude values out of thin air, and the values of
 
 @dataclass(frozen=True)
 class Found:
-    """One execution that the model allows; `undefined` where a step of it has no defined meaning."""
+    """One execution that the model allows; `undefined` where a step of it has no defined meaning.
+
+    It is not `scheduled` where that step is a barrier, and then what comes after the barrier means nothing.
+    """
 
     skeleton: Skeleton
     sources: Sources
     co: Pairs
     meaning: Meaning
     undefined: str = ""
+    scheduled: bool = True
 
 
 @dataclass
@@ -82,8 +86,11 @@ class Search:
                 continue
             for sources in reads_from(skeleton):
                 self.budget.spend()
-                if plan.undefined or happens(skeleton, plan, sources):
-                    yield from self.completions(skeleton, sources, start, why or plan.undefined)
+                if plan.undefined:
+                    for found in self.completions(skeleton, sources, start, plan.undefined):
+                        yield replace(found, scheduled=False)
+                elif happens(skeleton, plan, sources):
+                    yield from self.completions(skeleton, sources, start, why)
 
     def completions(self, skeleton: Skeleton, sources: Sources, start: Meaning, undefined: str) -> Iterator[Found]:
         """The allowed ways to order fences and writes."""
