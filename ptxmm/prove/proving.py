@@ -1,0 +1,167 @@
+"""Proof by refutation: theory, hypotheses and the negated goal have no model.
+
+A theorem is proved by one or more *steps*, each a question to Z3. An induction has four: the claim holds of the first
+event; it holds of an event of the chain where it holds of all smaller ones; the last event is in the chain; and the
+claim about it gives the goal. Executions are finite and coherence is a strict order, so that the first two say that
+the claim holds of the whole chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import z3
+
+from ptxmm.model import Model
+from ptxmm.prove.logic import ESTABLISHED, MODEL_NAMES, USED, Claim, Formula, Logic, Term, term
+from ptxmm.prove.sentences import Conjunction, Sentence, expression, renamed_events, sentence
+from ptxmm.prove.statement import Hypothesis, Induction, Lemma, Theorem
+from ptxmm.prove.theory import sources, theory
+from ptxmm.solve import Truth
+
+BASIC = frozenset({"R", "W", "F", "M", "RMW", "po", "loc", "vloc", "full", "rf", "co", "fr", "rmw", "sr"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A question and its answer: UNSAT is proved. `used` are the hypotheses and axioms that Z3 needed."""
+
+    name: str
+    truth: Truth
+    used: frozenset[str] = frozenset()
+    why: str = ""
+
+
+class Proof:
+    """The questions that prove a theorem from some of its hypotheses."""
+
+    def __init__(self, theorem: Theorem, model: Model, timeout: float, dropped: Hypothesis | None = None) -> None:
+        self.theorem, self.model, self.timeout = theorem, model, timeout
+        self.assumed = frozenset(theorem.assumed(model)) - {dropped}
+        self.dropped = dropped
+        self.named = {name: term(name) for name in theorem.events()}
+        self.known: dict[str, Sentence] = {}
+
+    def steps(self) -> Iterator[Step]:
+        """Ask one question after another, until one fails; not again what does not use the dropped hypothesis."""
+        for part in self.theorem.steps:
+            if self.dropped is None or self.dropped in part.uses:
+                for question in self._questions(part):
+                    step = question.ask(self.timeout)
+                    yield step
+                    if step.truth is not Truth.UNSAT:
+                        return
+            self._learn(part)
+        if self.dropped is None:
+            yield self.goal().ask(self.timeout)
+
+    def _questions(self, part: Lemma | Induction) -> Iterator[Question]:
+        match part:
+            case Lemma():
+                yield self.lemma(part)
+            case Induction():
+                yield from self.induction(part)
+
+    def _learn(self, part: Lemma | Induction) -> None:
+        match part:
+            case Lemma():
+                self.known[part.name] = sentence(part.says)
+            case Induction():
+                self.known[part.name] = renamed_events(sentence(part.claim), {"w": part.last})
+
+    def goal(self) -> Question:
+        """That the goal holds."""
+        goals = tuple(map(sentence, self.theorem.goal))
+        found = Question("goal", self, after=(self.theorem.steps[-1].name,), goals=goals)
+        found.refute(z3.And([found.say(one, ESTABLISHED) for one in goals]))
+        return found
+
+    def lemma(self, lemma: Lemma) -> Question:
+        """That a lemma holds; only a general one looks into the definitions of what it assumes."""
+        goal = sentence(lemma.says)
+        found = Question(lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general)
+        found.refute(found.say(goal, ESTABLISHED))
+        return found
+
+    def induction(self, part: Induction) -> Iterator[Question]:
+        """That a claim holds of the first of a chain, that it is handed on, and that the chain has the event `last`."""
+        claim, chain = sentence(part.claim), sentence(part.chain)
+        first, last = self.named[part.first], self.named[part.last]
+        w, v = term("w!"), term("v!")
+        base = Question("base", self)
+        base.refute(base.say(claim, ESTABLISHED, w=first))
+        yield base
+        step = Question("step", self, part.by, part.after)
+        before = z3.And(step.say(chain, ESTABLISHED, w=v), step.say(sentence(part.earlier), ESTABLISHED, v=v, w=w))
+        step.add(z3.ForAll([v], z3.Implies(before, step.say(claim, USED, w=v))))
+        step.add(step.say(chain, USED, w=w), w != first, *(fact.sentence for fact in sources(step.logic, w)))
+        step.refute(step.say(claim, ESTABLISHED, w=w))
+        yield step
+        inside = Question("chain", self, part.ends)
+        inside.refute(inside.say(chain, ESTABLISHED, w=last))
+        yield inside
+
+
+class Question:
+    """One question to Z3: the theory, what is assumed and known, and what is to be refuted.
+
+    A general question assumes nothing about the named events, and looks into what the model says of `obs` where that is
+    assumed. All others take it as a word.
+    """
+
+    def __init__(
+        self, name: str, proof: Proof, by: Collection[Hypothesis] = (), after: Collection[str] = (), *,
+        goals: Collection[Sentence] = (), general: bool = False,
+    ) -> None:  # fmt: skip
+        self.name, self.named = name, {} if general else proof.named
+        self.logic = Logic(proof.model, () if general else MODEL_NAMES)
+        self.logic.used |= BASIC
+        self.facts: list[Formula] = []
+        self.claims = self.logic.axioms()
+        known = [proof.known[part] for part in after]
+        if not general:
+            about = {event for one in (*known, *(h.sentence for h in by), *goals) for event in one.events}
+            given = [one for one in map(sentence, proof.theorem.given) if not about.isdisjoint(one.events)]
+            self.claims += [Claim("given", self.say(one, USED)) for one in given]
+            self.claims += [Claim(h.name, self.say(h.sentence, USED)) for h in by if h in proof.assumed]
+        self.claims += [Claim("lemma", self.say(one, USED)) for one in known]
+
+    def add(self, *facts: Formula) -> None:
+        """Assume more."""
+        self.facts += facts
+
+    def refute(self, formula: Formula) -> None:
+        """Assume that a formula does not hold."""
+        self.facts.append(z3.Not(formula))
+
+    def say(self, one: Sentence, sign: int, **more: Term) -> Formula:
+        """A sentence as a formula; `sign` says whether it is assumed (USED) or asked for."""
+        where = {**self.named, **more}
+        rest = {name: term(name) for name in one.about(where)}
+        where |= rest
+        alternatives = z3.Or([self._all(part, where, sign) for part in one.alternatives])
+        whole = z3.Implies(self._all(one.premises, where, -sign), alternatives) if one.premises else alternatives
+        return z3.ForAll(list(rest.values()), whole) if rest else whole
+
+    def _all(self, atoms: Conjunction, where: Mapping[str, Term], sign: int) -> Formula:
+        return z3.And([self._atom(atom.expr, tuple(where[n] for n in atom.events), sign) for atom in atoms])
+
+    def _atom(self, text: str, at: tuple[Term, ...], sign: int) -> Formula:
+        return self.logic.holds(self.logic.goal_names(expression(text)), at, sign)
+
+    def ask(self, timeout: float) -> Step:
+        """The answer; UNSAT is a proof."""
+        solver = z3.Solver()
+        solver.set("timeout", max(1, int(timeout * 1000)))
+        solver.set("random_seed", 0)
+        solver.add(*self.facts)
+        names: dict[str, str] = {}
+        for number, claim in enumerate([*self.claims, *theory(self.logic), *self.logic.claims]):
+            names[f"claim{number}"] = claim.name
+            solver.assert_and_track(claim.sentence, f"claim{number}")
+        answer = Truth(str(solver.check()))
+        if answer is Truth.UNKNOWN:
+            return Step(self.name, answer, why=solver.reason_unknown())
+        used = {names[str(tag)] for tag in solver.unsat_core()} if answer is Truth.UNSAT else set()
+        return Step(self.name, answer, frozenset(used))
