@@ -56,7 +56,6 @@ def test_each_mistake_is_told_with_its_place_and_a_remedy(text: str, message: st
         ("mbarrier.arrive.shared.b64 _, [s];", 5, "not support"),
         ("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [x, {r0}], [s];", 5, "not support"),
         ("fence.proxy.async;", 5, "not support"),
-        ("wait_until.gpu.global.u32 r0, [x], r0 == 2, close = acquire;", 5, "not support"),
         ("await mbarrier.try_wait.shared.b64 [s], 0;", 5, "not support"),
     ],
 )

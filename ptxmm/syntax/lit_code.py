@@ -42,9 +42,10 @@ from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node, Step
 from ptxmm.syntax.lit_types import Assigned, Registers, Write, infer
 from ptxmm.syntax.lit_values import bits_of, settle
+from ptxmm.syntax.lit_wait import fits, retold
 
 ENDS = ("exit", "ret")
-WAITS = ("wait_until", "await")
+LATER = ("await",)
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 
 
@@ -189,15 +190,20 @@ class Code:
     def _text(self, step: Step, other: str = "") -> str:
         if other and step.kind == "label":
             return other
+        if step.of:
+            return f"{step.text} {', '.join(self._operand_text(node) for node in step.exprs)}".strip()
         head = self.source.text[step.start : step.end]
         return re.sub(r"\s+", " ", head[:400]).strip()
+
+    def _operand_text(self, node: Node) -> str:
+        return node.text if node.kind == "name" else re.sub(r"\s+", " ", self.source.text[node.start : node.end])
 
     # --- instructions of the table ------------------------------------------------------------------------------------
 
     def _decode(self, step: Step) -> Statement:
-        at = self.source.span(step.start, step.start + len(step.text))
+        at = self.source.span(step.start, step.start + len(step.of or step.text))
         word = step.text.partition(".")[0]
-        if word in WAITS:
+        if word in LATER:
             raise InputError(f"ptxmm does not support `{word}` yet", at, "write the loop: `do { … } while (…);`")
         foreign = self.conventions != Conventions() and word in FOREIGN
         try:
@@ -208,13 +214,18 @@ class Code:
         guard = None if self.words.lenient else self._guard(step)
         if foreign:
             return decode_foreign(step, read, self.conventions, at=at, guard=guard, text=self._text(step))
-        return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
+        try:
+            return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
+        except InputError as wrong:
+            raise retold(wrong, step, at, [item.at for item in read]) if step.of else wrong from None
 
     def _check(self, step: Step, statement: Statement) -> None:
         """What the table cannot check: registers are written somewhere and wide enough, spaces suit the place."""
         for node in step.exprs:
             self._known(node)
         match statement:
+            case Load(type=type_) if step.of:
+                fits(self.source, type_, step.start, step.start + len(step.of))
             case Store(type=type_, values=values):
                 self._sources(step, len(values), type_, wider=True)
             case Atomic(type=type_, operands=operands):

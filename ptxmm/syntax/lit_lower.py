@@ -11,6 +11,7 @@ from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
 from ptxmm.syntax.lit_values import Value
+from ptxmm.syntax.lit_wait import Wait, is_wait, wait
 
 MOST = 20_000
 DEEPEST = 60
@@ -38,6 +39,7 @@ class Lowering:
     branches: list[tuple[Step, str]] = field(default_factory=list)
     counter: int = 0
     copies: int = 0
+    waits: dict[int, Wait] = field(default_factory=dict)
 
     def run(self, steps: tuple[Step, ...]) -> list[Draft]:
         """The drafts of a thread, every target known."""
@@ -93,6 +95,8 @@ class Lowering:
                     self._own_label(step, renamed)
                 case "instruction" if step.text in ("bra", "bra.uni"):
                     self._bra(step, renamed)
+                case "instruction" if is_wait(step.text):
+                    self._wait(step)
                 case _:
                     self._emit(Draft(step.kind, step, step.text))
 
@@ -109,12 +113,38 @@ class Lowering:
         self._label(step, end)
 
     def _while(self, step: Step, renamed: dict[str, str], depth: int) -> None:
+        """The condition stands before the loop and at its end: nothing that the body writes is read at its start."""
         top, end = self._fresh("while"), self._fresh("endwhile")
-        self._label(step, top)
         self._emit(Draft("branch", step, end, step.exprs[0], True))
+        self._label(step, top)
         self._block(step.blocks[0], renamed, depth + 1)
-        self._emit(Draft("branch", step, top))
+        self._emit(Draft("branch", step, top, step.exprs[0]))
         self._label(step, end)
+
+    def _wait(self, step: Step) -> None:
+        if id(step) not in self.waits:
+            self.waits[id(step)] = wait(self.source, step)
+        parts = self.waits[id(step)]
+        poll, done, over = self._fresh("poll"), self._fresh("done"), self._fresh("over")
+        branch = Draft("branch", parts.statement)
+        if step.guard is not None:
+            self._emit(branch._replace(text=over, cond=step.guard, negated=True))
+        if parts.seeded:
+            self._emit(branch._replace(text=done, cond=parts.test))
+        self._label(parts.statement, poll)
+        self._emit(Draft("instruction", parts.poll, parts.poll.text))
+        if parts.nap is not None:
+            self._emit(branch._replace(text=done, cond=parts.test))
+            self._emit(Draft("instruction", parts.nap, parts.nap.text))
+            self._emit(branch._replace(text=poll))
+        else:
+            self._emit(branch._replace(text=poll, cond=parts.test, negated=True))
+        if parts.seeded or parts.nap is not None:
+            self._label(parts.statement, done)
+        if parts.close is not None:
+            self._emit(Draft("instruction", parts.close, parts.close.text))
+        if step.guard is not None:
+            self._label(parts.statement, over)
 
     def _repeat(self, step: Step, renamed: dict[str, str], depth: int) -> None:
         node = step.exprs[0]

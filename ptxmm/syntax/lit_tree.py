@@ -40,7 +40,10 @@ class Node(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A statement: `text` is a mnemonic, label or register, `blocks` are the statements inside."""
+    """A statement: `text` is a mnemonic, label or register, `blocks` are the statements inside.
+
+    `of` is the mnemonic that stands in the text, where the statement is a part of what that one means.
+    """
 
     kind: str
     text: str
@@ -49,6 +52,7 @@ class Step(NamedTuple):
     guard: Node | None
     start: int
     end: int
+    of: str = ""
 
 
 class Item(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -36,6 +37,7 @@ from ptxmm.program import (
 )
 from ptxmm.syntax.print_expr import Printer, offset_by
 
+SLEEP = re.compile(r"nanosleep\.u32 \d{1,9}")
 VIEW_LOADS = {Proxy.TEXTURE: "tld", Proxy.SURFACE: "suld", Proxy.CONSTANT: "ldc"}
 
 
@@ -68,8 +70,8 @@ class Lines:
                 body = f"bra {target}"
             case Exit():
                 body = "exit"
-            case Nop():
-                body = "nanosleep.u32 0"
+            case Nop(text=text):
+                body = text if SLEEP.fullmatch(text) else "nanosleep.u32 0"
             case _:
                 words = [self._mnemonic(statement), ", ".join(self._operands(statement))]
                 body = " ".join(word for word in words if word)
