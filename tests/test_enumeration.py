@@ -414,3 +414,21 @@ def test_a_lane_and_a_warp_arrive_with_their_own_weights() -> None:
         exists=final(B_r=1),
     )  # fmt: skip
     assert (verdict(meeting), raced(meeting)) == ("allowed", ())
+
+
+def chosen(name: str, place: Place, one: str, other: str, *after: Assign) -> Thread:
+    """Copies whether a word is set, by a branch: both ways write the register that is stored."""
+    return thread(
+        name, place, ld("r", one, "relaxed.gpu"), bra("zero", equal("r", 0)),
+        Assign(dst="s", value=Const(1)), bra("met"), label("zero"), Assign(dst="s", value=Const(0)), label("met"),
+        *after, st(other, "s", "relaxed.gpu"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("under", PTX)
+def test_a_register_that_both_arms_write_depends_on_the_branch(under: str) -> None:
+    circle = program(chosen("A", A, "x", "y"), chosen("B", B, "y", "x"), exists=final(A_r=1))
+    assert verdict(circle, under) == "forbidden"
+    afresh = Assign(dst="s", value=Const(1))
+    free = program(chosen("A", A, "x", "y", afresh), chosen("B", B, "y", "x", afresh), exists=final(A_r=1, B_r=1))
+    assert verdict(free, under) == "allowed"

@@ -9,7 +9,7 @@ from ptxmm.arith import U32, atomic, signed, wrap
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.memory import Spot, locate
 from ptxmm.enumeration.path import NONE, Arrival, Path, Step
-from ptxmm.enumeration.unroll import Graph, Leave, Node
+from ptxmm.enumeration.unroll import Graph, Leave, Node, written
 from ptxmm.program import (
     Addr,
     Assign,
@@ -52,6 +52,7 @@ class Runner:
     sources: dict[str, frozenset[int]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     decisions: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
+    open: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
     trouble: str = ""
 
     def run(self) -> Path:
@@ -62,6 +63,7 @@ class Runner:
         point = self.graph.entry
         while isinstance(point, Node) and not self.trouble:
             point = self.step(point, self.graph.body[point.pc])
+            self.meet(point)
         kept = tuple(sorted(self.regs.items()))
         if self.trouble:
             return Path(tuple(self.steps), "undefined", kept, self.trouble)
@@ -91,10 +93,21 @@ class Runner:
         assert onward is not None
         return onward
 
+    def meet(self, point: Node | Leave) -> None:
+        """Where the ways of a branch meet, what any of them writes depends on what chose the way."""
+        if self.program.conventions.branches_control_the_rest or not isinstance(point, Node):
+            return
+        for node, reads in self.open:
+            if point not in self.graph.decided[node]:
+                for name in self.graph.writes(node):
+                    self.sources[name] = self.sources.get(name, NONE) | reads
+        self.open = [(node, reads) for node, reads in self.open if point in self.graph.decided[node]]
+
     def decide(self, node: Node, condition: Expr | None, *, taken: bool) -> Node | Leave:
         """Branch, and remember what the branch decides."""
         if condition is not None:
             self.decisions.append((node, self.flows(condition)))
+            self.open.append(self.decisions[-1])
         return self.graph.jump[node] if taken else self.graph.next[node]
 
     def control(self, node: Node, guard: Expr | None) -> frozenset[int]:
@@ -230,18 +243,6 @@ def results(program: Program, thread: Thread, item: Barrier) -> tuple[int, ...]:
         ):  # fmt: skip
             sums |= {total + weight(other) for total in sums}
     return tuple(sorted(sums))
-
-
-def written(item: Statement) -> tuple[str, ...]:
-    """The registers that an instruction writes."""
-    match item:
-        case Load(dst=names) | Atomic(dst=names):
-            return tuple(name for name in names if name is not None)
-        case Assign(dst=name):
-            return (name,)
-        case Barrier(dst=str(name)):
-            return (name,)
-    return ()
 
 
 def wrong(thing: Object, thread: Thread, item: Load | Store | Atomic) -> str:

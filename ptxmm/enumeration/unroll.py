@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from ptxmm.enumeration.limits import GaveUp
-from ptxmm.program import Assume, Branch, Exit, Label, Statement
+from ptxmm.program import Assign, Assume, Atomic, Barrier, Branch, Exit, Label, Load, Statement
 
 MOST_NODES = 20_000
 
@@ -43,6 +43,10 @@ class Graph:
     next: dict[Node, Point]
     jump: dict[Node, Point]
     decided: dict[Node, frozenset[Node]]
+
+    def writes(self, node: Node) -> set[str]:
+        """The registers that the ways of a branch may write before they meet."""
+        return {name for inside in self.decided[node] for name in written(self.body[inside.pc])}
 
 
 def unroll(body: tuple[Statement, ...], bound: int) -> Graph:
@@ -138,3 +142,15 @@ def _decided(
         reached[node] = below | {node}
         certain[node] = surely | {node}
     return decided
+
+
+def written(item: Statement) -> tuple[str, ...]:
+    """The registers that an instruction writes."""
+    match item:
+        case Load(dst=names) | Atomic(dst=names):
+            return tuple(name for name in names if name is not None)
+        case Assign(dst=name):
+            return (name,)
+        case Barrier(dst=str(name)):
+            return (name,)
+    return ()

@@ -15,8 +15,8 @@ from ptxmm.arith import U32, atomic, signed, wrap
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot, initial_bytes, locate, part
-from ptxmm.enumeration.threads import results, written
-from ptxmm.enumeration.unroll import Graph, Node
+from ptxmm.enumeration.threads import results
+from ptxmm.enumeration.unroll import Graph, Node, written
 from ptxmm.program import (
     Assign,
     Assume,
