@@ -29,6 +29,7 @@ from ptxmm.program import (
     WarpSync,
     registers,
 )  # fmt: skip
+from ptxmm.spins import Loop
 from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
 from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
 
@@ -72,7 +73,7 @@ class Walk:
                 going, taken = self._execute(node.statement)
             elif node.pc == CUT:
                 self.graph.cut = self.logic.disj((self.graph.cut, self.here))
-                self._note_forced(node, leaving)
+                self._note_forced(node.loop)
             elif node.pc == WAIT and node.loop is not None:
                 self.graph.again.append(Again(self.index, node.loop, node.counts, self.here))
             elif node.pc == END:
@@ -126,11 +127,12 @@ class Walk:
         self.graph.stops.append(-1)
         return start
 
-    def _note_forced(self, node: Node, leaving: list[tuple[Lit, Lit, Env]]) -> None:
-        """A loop that was cut although nothing but constants decides that it goes on can be unrolled further."""
-        certain = all(leaving[j][1] == self.reach[j] for j, _ in node.before if leaving[j][1] != -1)
-        if node.loop is not None and self.here != -1 and certain:
-            self.graph.forced.append((self.index, node.loop.head))
+    def _note_forced(self, loop: Loop | None) -> None:
+        """A loop that is certain to go on once it is entered was cut too early."""
+        if loop is not None and self.here != -1:
+            entered = next(self.reach[i] for i, node in enumerate(self.nodes) if node.pc == loop.head)
+            if entered == self.here:
+                self.graph.forced.append((self.index, loop.head))
 
     def _choosing(self, node: Node) -> Deps:
         """The reads that decide by which way a join is reached: of the branches whose arms meet here."""
