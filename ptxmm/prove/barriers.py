@@ -113,6 +113,13 @@ BROKEN: dict[str, Slots] = {
         "others": "thread C @ d0.c2.b2 {\n    st.relaxed.gpu.global.u32 [m], 0x80000000;\n}",
         "happens": "LeadB.v == 0x80000000 && m == 0x80000000",
     },
+    "fences-unrestricted": {
+        "place_b": "d0.c0.b1",
+        "publish": "red.release.cluster.global.add.u32 [m], 0x7fffffff;",
+        "join": "red.release.cluster.global.add.u32 [m], 1;",
+        "poll": "ld.relaxed.cluster.global.u32 v, [m];",
+        "close": "fence.acquire.sync_restrict::shared::cluster.cluster;",
+    },
     "word-scope": {
         "others": Template(NEXT).substitute(place="d0.c1.b1", scope="cta"),
         "happens": "LeadB.v == 0x80000000 && C.old == 0x80000000",
@@ -139,6 +146,7 @@ CAUSAL = Lemma(
     "cause(data, read)",
     (*MEETING, *RELEASE, *WAITED, *PARTING, *PLACES[1:]),
     ("observed", "apart"),
+    defines=True,
 )
 
 GRID = Theorem(

@@ -85,6 +85,7 @@ EXTENDED = Lemma(
     "obs(a, r) and rmw(r, w) and rf(w, s) and sr(w, s) and vloc(w, s)"
     " and (RLX | REL)(w) and (RLX | ACQ)(s) => obs(a, s)",
     general=True,
+    defines=True,
 )
 CHAIN = Induction(
     claim="id(contribution, w) or (obs ; rmw)(contribution, w)",
@@ -105,6 +106,7 @@ SEEN_LAST = Lemma(
     "obs(contribution, poll) and vloc(contribution, poll)",
     (STRONG, POLLED_LATER, ATOMIC, POLL_SCOPES, POLL_STRONG, WORD_ADDRESS),
     ("extended", "induction"),
+    defines=True,
 )
 
 APART = Lemma(

@@ -1,8 +1,8 @@
 """Finite counterexamples: executions of small tests that the ordinary engine finds.
 
 For a hypothesis that was dropped, the engine must say that the test which breaks it is allowed. The execution that it
-shows is then read as a structure of the theorem: the named events are looked for among its events, so that the theorem
-is seen to fail there, all *other* hypotheses being true. With nothing dropped, the test must be forbidden, and an
+shows is then read as a structure of the theorem: the named events are looked for among its events, so that the goal is
+seen to be missed there, while all *other* hypotheses and all that `theory` says are true. With nothing dropped, the test must be forbidden, and an
 execution in which all hypotheses are true must exist, so that the theorem is not empty.
 """
 
@@ -18,11 +18,12 @@ from ptxmm.check import Options
 from ptxmm.closure import bits
 from ptxmm.encode import encode
 from ptxmm.execution import Concrete
-from ptxmm.model import Let, Model
+from ptxmm.model import Axiom, Let, Model
 from ptxmm.program import Program
 from ptxmm.prove.logic import MODEL_NAMES, names_in
-from ptxmm.prove.sentences import Atom, Sentence, expression, sentence, true
+from ptxmm.prove.sentences import Atom, Sentence, axiom, expression, sentence, true
 from ptxmm.prove.statement import Hypothesis, Theorem
+from ptxmm.prove.theory import EXISTENCE, facts_of
 from ptxmm.relation import Rel, Set
 from ptxmm.solve import Truth
 from ptxmm.syntax.lit import read
@@ -156,12 +157,16 @@ def structures(program: Program, model: Model, sentences: Iterable[Sentence], op
 
 
 def with_names(model: Model, texts: Iterable[str]) -> Model:
-    """The model with names for some expressions, which mean the base names that they use, and the model's own."""
+    """The model with names for some expressions, which mean the base names that they use and the model's own.
+
+    What `theory` says of the vocabulary is added as axioms: an execution makes all sentences true that a proof may use.
+    """
     before, after = list[Let](), list[Let]()
     for number, text in enumerate(texts):
         body = expression(text)
         (after if names_in(body) & set(MODEL_NAMES) else before).append(Let(_name(number), body))
-    return replace(model, statements=(*before, *model.statements, *after))
+    facts = (Axiom(fact.cat, *axiom(fact.cat)) for fact in (*facts_of(model), *EXISTENCE))
+    return replace(model, statements=(*before, *facts, *model.statements, *after))
 
 
 def _name(number: int) -> str:

@@ -170,7 +170,7 @@ RELEASE = (BEFORE, RELEASES, STRONG)
 WAIT = (POLL_STRONG, POLL_RETURNS, CLOSE_AFTER, CLOSE_ACQUIRES, CLOSE_WORD, CLOSE_SCOPE, READ_AFTER)
 ONE_PLACE = (ONE_WORD, ONE_DATA, GENERIC, UNRESTRICTED)
 SYNCHRONISED = (BEFORE, RELEASES, STRONG, *WAIT, ONE_DATA, GENERIC, UNRESTRICTED)
-CAUSAL = Lemma("causal", "cause(data, read)", SYNCHRONISED, ("observed", "apart"))
+CAUSAL = Lemma("causal", "cause(data, read)", SYNCHRONISED, ("observed", "apart"), defines=True)
 ORDERED = ("cause(data, read)", "rf(w, read) => (~co)(w, data)")
 
 FORMS = {
@@ -194,7 +194,7 @@ VISIBLE = Theorem(
     hypotheses=(*RELEASE, READS_IT, POLL_SCOPE, *WAIT, *ONE_PLACE),
     goal=ORDERED,
     steps=(
-        Lemma("observed", "obs(contribution, poll) and vloc(contribution, poll)", DIRECT),
+        Lemma("observed", "obs(contribution, poll) and vloc(contribution, poll)", DIRECT, defines=True),
         Lemma("apart", "(~id)(head, close)", (RELEASES, CLOSE_AFTER, CLOSE_ACQUIRES, *DIRECT)),
         CAUSAL,
     ),

@@ -20,7 +20,7 @@ from ptxmm.prove.statement import Hypothesis, Induction, Lemma, Theorem
 from ptxmm.prove.theory import sources, theory
 from ptxmm.solve import Truth
 
-BASIC = frozenset({"R", "W", "F", "M", "RMW", "po", "loc", "vloc", "full", "rf", "co", "fr", "rmw", "sr"})
+BASIC = frozenset({"po", "loc", "vloc", "full", "rmw"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,11 @@ class Step:
 class Proof:
     """The questions that prove a theorem from some of its hypotheses."""
 
-    def __init__(self, theorem: Theorem, model: Model, timeout: float, dropped: Hypothesis | None = None) -> None:
-        self.theorem, self.model, self.timeout = theorem, model, timeout
+    def __init__(
+        self, theorem: Theorem, model: Model, dropped: Hypothesis | None = None, *, timeout: float = 60.0, work: int = 0
+    ) -> None:
+        """`timeout` in seconds and `work` in steps of Z3 limit each question; 0 is no limit."""
+        self.theorem, self.model, self.timeout, self.work = theorem, model, timeout, work
         self.assumed = frozenset(theorem.assumed(model)) - {dropped}
         self.dropped = dropped
         self.named = {name: term(name) for name in theorem.events()}
@@ -48,13 +51,20 @@ class Proof:
         for part in self.theorem.steps:
             if self.dropped is None or self.dropped in part.uses:
                 for question in self._questions(part):
-                    step = question.ask(self.timeout)
+                    step = question.ask(self.timeout, self.work)
                     yield step
                     if step.truth is not Truth.UNSAT:
                         return
             self._learn(part)
         if self.dropped is None:
-            yield self.goal().ask(self.timeout)
+            yield self.goal().ask(self.timeout, self.work)
+
+    def questions(self) -> Iterator[Question]:
+        """All questions of the proof, unasked."""
+        for part in self.theorem.steps:
+            yield from self._questions(part)
+            self._learn(part)
+        yield self.goal()
 
     def _questions(self, part: Lemma | Induction) -> Iterator[Question]:
         match part:
@@ -80,7 +90,9 @@ class Proof:
     def lemma(self, lemma: Lemma) -> Question:
         """That a lemma holds; only a general one looks into the definitions of what it assumes."""
         goal = sentence(lemma.says)
-        found = Question(lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general)
+        found = Question(
+            lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general, defines=lemma.defines
+        )
         found.refute(found.say(goal, ESTABLISHED))
         return found
 
@@ -89,7 +101,7 @@ class Proof:
         claim, chain = sentence(part.claim), sentence(part.chain)
         first, last = self.named[part.first], self.named[part.last]
         w, v = term("w!"), term("v!")
-        base = Question("base", self)
+        base = Question("base", self, defines=True)
         base.refute(base.say(claim, ESTABLISHED, w=first))
         yield base
         step = Question("step", self, part.by, part.after)
@@ -98,7 +110,7 @@ class Proof:
         step.add(step.say(chain, USED, w=w), w != first, *(fact.sentence for fact in sources(step.logic, w)))
         step.refute(step.say(claim, ESTABLISHED, w=w))
         yield step
-        inside = Question("chain", self, part.ends)
+        inside = Question("chain", self, part.ends, defines=True)
         inside.refute(inside.say(chain, ESTABLISHED, w=last))
         yield inside
 
@@ -112,13 +124,13 @@ class Question:
 
     def __init__(
         self, name: str, proof: Proof, by: Collection[Hypothesis] = (), after: Collection[str] = (), *,
-        goals: Collection[Sentence] = (), general: bool = False,
+        goals: Collection[Sentence] = (), general: bool = False, defines: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.named = name, {} if general else proof.named
         self.logic = Logic(proof.model, () if general else MODEL_NAMES)
         self.logic.used |= BASIC
         self.facts: list[Formula] = []
-        self.claims = self.logic.axioms()
+        self.claims = [] if defines else self.logic.axioms()
         known = [proof.known[part] for part in after]
         if not general:
             about = {event for one in (*known, *(h.sentence for h in by), *goals) for event in one.events}
@@ -150,9 +162,15 @@ class Question:
     def _atom(self, text: str, at: tuple[Term, ...], sign: int) -> Formula:
         return self.logic.holds(self.logic.goal_names(expression(text)), at, sign)
 
-    def ask(self, timeout: float) -> Step:
+    def sentences(self) -> list[Formula]:
+        """All that the solver is given."""
+        claims = [*self.claims, *theory(self.logic), *self.logic.claims]
+        return [*self.facts, *(claim.sentence for claim in claims)]
+
+    def ask(self, timeout: float, work: int) -> Step:
         """The answer; UNSAT is a proof."""
         solver = z3.Solver()
+        solver.set("rlimit", work)
         solver.set("timeout", max(1, int(timeout * 1000)))
         solver.set("random_seed", 0)
         solver.add(*self.facts)

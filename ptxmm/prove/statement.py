@@ -35,7 +35,8 @@ class Hypothesis:
 class Lemma:
     """A sentence that is proved from the hypotheses in `by` and from the earlier steps named in `after`.
 
-    A general one is about any events and needs no hypothesis.
+    A general one is about any events and needs no hypothesis. One that `defines` follows from the model's definitions
+    alone, without its axioms.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Lemma:
     by: tuple[Hypothesis, ...] = ()
     after: tuple[str, ...] = ()
     general: bool = False
+    defines: bool = False
 
     @property
     def uses(self) -> tuple[Hypothesis, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import z3
 
-from ptxmm.model import Expr, Model, Name
+from ptxmm.model import RELATIONS, Expr, Model, Name
 from ptxmm.prove.logic import ESTABLISHED, USED, Claim, Logic, Term, term
 from ptxmm.prove.sentences import axiom
 
@@ -117,9 +117,9 @@ def facts_of(model: Model) -> Iterator[Fact]:
 
 
 def mentioned(expr: Expr) -> frozenset[str]:
-    """The base names in an expression over base names."""
+    """The base relations in an expression over base names."""
     if isinstance(expr, Name):
-        return frozenset({expr.text}) - {"_", "id"}
+        return frozenset({expr.text}) & RELATIONS.keys() - {"id"}
     parts = (getattr(expr, slot) for slot in expr.__slots__)
     return frozenset().union(*(mentioned(part) for part in parts))
 
@@ -135,7 +135,7 @@ def sources(logic: Logic, write: Term) -> list[Claim]:
 
 
 def theory(logic: Logic) -> list[Claim]:
-    """The lines about names that the proof uses so far, as sentences."""
+    """The lines about sets, and those about relations that the proof uses so far, as sentences."""
     found = []
     for fact in facts_of(logic.model):
         check, body = axiom(fact.cat)
