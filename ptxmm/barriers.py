@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ptxmm.errors import Undecided
-from ptxmm.events import Event, EventGraph
+from ptxmm.events import Event, EventGraph, same_cta
 from ptxmm.formula import Lit
-from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, WarpSync
+from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, Scope, WarpSync
+from ptxmm.tags import includes
 from ptxmm.values import Table, combined
 
 Group = tuple[object, ...]
@@ -42,7 +43,7 @@ class Barriers:
             if event.kind == "B" and event.guard != -1:
                 self.groups.setdefault(self._group(event), Members()).events.append(event)
         for key, members in self.groups.items():
-            members.participants = self._participants(key, members)
+            members.participants = self._participants(members)
             self._form(key, members)
         for key, members in self.groups.items():
             if key[0] == "bar" and not self.named:
@@ -57,35 +58,32 @@ class Barriers:
             case Barrier(instance=instance):
                 return ("bar", cta, instance, event.barrier[0]) if self.named else ("bar", cta, event.barrier[0])
             case WarpSync():
-                warp = place.warp if place.lane is not None else f"thread {event.thread}"
-                return ("warp", cta, warp, event.barrier[0])
+                return ("warp", cta, frozenset(self._lanes(event)))
         return ("cluster", place.kernel, place.device, place.cluster)
 
-    def _participants(self, key: Group, members: Members) -> list[int]:
+    def _lanes(self, event: Event) -> list[int]:
+        """The threads that `bar.warp.sync` names: a thread without a lane is a whole warp of its own."""
+        mine = self.program.threads[event.thread]
+        if mine.place.lane is None:
+            return [event.thread]
+        mask = event.barrier[0]
+        return [
+            index
+            for index, thread in enumerate(self.program.threads)
+            if same_cta(thread, mine)
+            and thread.place.warp == mine.place.warp
+            and thread.place.lane is not None
+            and mask >> thread.place.lane & 1
+        ]
+
+    def _participants(self, members: Members) -> list[int]:
         """The threads that a generation without a count waits for."""
-        example = self.program.threads[members.events[0].thread].place
-        found = []
-        for index, thread in enumerate(self.program.threads):
-            place = thread.place
-            together = (place.kernel, place.device) == (example.kernel, example.device)
-            if key[0] == "cluster":
-                together = together and place.cluster == example.cluster
-            else:
-                together = together and place.cta == example.cta
-            if key[0] == "warp":
-                alone = example.lane is None
-                mask = int(str(key[3]))
-                together = (
-                    index == members.events[0].thread
-                    if alone
-                    else together
-                    and place.warp == example.warp
-                    and place.lane is not None
-                    and bool(mask >> place.lane & 1)
-                )
-            if together:
-                found.append(index)
-        return found
+        event = members.events[0]
+        if isinstance(event.statement, WarpSync):
+            return self._lanes(event)
+        scope = Scope.CLUSTER if isinstance(event.statement, ClusterBarrier) else Scope.CTA
+        place = self.program.threads[event.thread].place
+        return [i for i, thread in enumerate(self.program.threads) if includes(scope, place, thread.place)]
 
     def _form(self, key: Group, members: Members) -> None:
         if key[0] == "cluster":

@@ -56,7 +56,7 @@ class Schedule:
             for event in mine:
                 if event.node < bar.node:
                     edges.add(self._done(event, size), bar.id, both(event.guard, bar.guard))
-                elif event.node > bar.node:
+                elif event.node > bar.node and bar.id in self.graph.passes:
                     edges.add(self._done(bar, size), event.id, both(event.guard, bar.guard))
         for event in mine:
             edges.add(self._done(event, size), 2 * size + thread, event.guard)

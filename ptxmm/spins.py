@@ -88,8 +88,8 @@ def _independent(body: tuple[Statement, ...], after: list[list[int]], live: list
     repeated = _repeated(after, loop)
     if any(isinstance(body[pc], (Barrier, ClusterBarrier, WarpSync, Assume)) for pc in repeated):
         return False
-    written = {name for pc in repeated for name in _writes(body[pc])}
-    return not written & live[loop.start]
+    names = {name for pc in repeated for name in written(body[pc])}
+    return not names & live[loop.start]
 
 
 def _repeated(after: list[list[int]], loop: Loop) -> set[int]:
@@ -106,11 +106,14 @@ def _repeated(after: list[list[int]], loop: Loop) -> set[int]:
     return found
 
 
-def _writes(statement: Statement) -> tuple[str, ...]:
+def written(statement: Statement) -> tuple[str, ...]:
+    """The registers that an instruction writes."""
     match statement:
         case Load(dst=names) | Atomic(dst=names):
             return tuple(name for name in names if name is not None)
         case Assign(dst=name):
+            return (name,)
+        case Barrier(dst=str(name)):
             return (name,)
     return ()
 
@@ -137,7 +140,7 @@ def _reads(statement: Statement) -> frozenset[str]:
 
 def _live(body: tuple[Statement, ...], after: list[list[int]]) -> list[set[str]]:
     """The registers whose value before each place may still be read; every register is read at the end."""
-    everything = {name for statement in body for name in (*_writes(statement), *_reads(statement))}
+    everything = {name for statement in body for name in (*written(statement), *_reads(statement))}
     live: list[set[str]] = [set() for _ in body] + [everything]
     changed = True
     while changed:
@@ -145,7 +148,7 @@ def _live(body: tuple[Statement, ...], after: list[list[int]]) -> list[set[str]]
         for pc in range(len(body) - 1, -1, -1):
             out = set().union(*(live[target] for target in after[pc]))
             statement = body[pc]
-            kept = out if statement.guard is not None else out - set(_writes(statement))
+            kept = out if statement.guard is not None else out - set(written(statement))
             now = kept | _reads(statement)
             if now != live[pc]:
                 live[pc], changed = now, True

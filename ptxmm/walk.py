@@ -29,7 +29,7 @@ from ptxmm.program import (
     WarpSync,
     registers,
 )  # fmt: skip
-from ptxmm.spins import Loop
+from ptxmm.spins import Loop, written
 from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
 from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
 
@@ -53,6 +53,7 @@ class Walk:
         self.dependent_stores = 0
         self.reads: set[str] = set()
         self.splits: set[int] = set()
+        self.under = self._written_under() if self.exact else {}
         self.accesses = Accesses(self)
 
     def run(self) -> None:
@@ -134,18 +135,32 @@ class Walk:
             if entered == self.here:
                 self.graph.forced.append((self.index, loop.head))
 
-    def _choosing(self, node: Node) -> Deps:
-        """The reads that decide by which way a join is reached: of the branches whose arms meet here."""
+    def _choosing(self, node: Node) -> int:
+        """The mask of the branches whose arms meet at a join."""
         deciding = 0
         for j, _ in node.before:
             deciding |= self.nodes[j].decided_by | 1 << j
+        return sum(1 << j for j in bits(deciding & ~node.decided_by) if j in self.decisions)
+
+    def _chose(self, name: str, branches: int) -> Deps:
+        """The reads that decided which of the writes of a register in the arms of some branches was done."""
         found: Deps = {}
-        for j in bits(deciding & ~node.decided_by):
-            for read, literal in self.decisions.get(j, {}).items():
-                found[read] = self.logic.disj((found[read], literal)) if read in found else literal
+        for j in bits(branches):
+            if name in self.under[j]:
+                for read, literal in self.decisions[j].items():
+                    found[read] = self.logic.disj((found[read], literal)) if read in found else literal
         return found
 
-    def _join(self, incoming: list[tuple[Lit, Env]], choosing: Deps) -> Env:
+    def _written_under(self) -> dict[int, set[str]]:
+        """The registers that the arms of each branch may write."""
+        found: dict[int, set[str]] = {}
+        for node in self.nodes:
+            names = written(node.statement) if node.statement is not None else ()
+            for j in bits(node.decided_by):
+                found.setdefault(j, set()).update(names)
+        return found
+
+    def _join(self, incoming: list[tuple[Lit, Env]], branches: int) -> Env:
         """The registers where ways meet: one that some way wrote also depends on what chose the way."""
         names = {name for _, env in incoming for name in env}
         joined: Env = {}
@@ -157,7 +172,7 @@ class Walk:
             values = [(literal, self._register(name, env)) for literal, env in incoming]
             both = self.logic.both
             table = gathered(self.logic, [(v, both(g, lit)) for g, (table, _) in values for v, lit in table.items()])
-            deps: dict[int, list[Lit]] = {read: [literal] for read, literal in choosing.items()}
+            deps = {read: [literal] for read, literal in self._chose(name, branches).items()}
             for guard, (_, found) in values:
                 for read, literal in found.items():
                     deps.setdefault(read, []).append(both(guard, literal))
@@ -230,9 +245,11 @@ class Walk:
                 return self._barrier(statement, guard, chosen), -1
             case Branch() | Exit():
                 self.decisions[self.node] = self.deps(statement.guard)
+                self.under.setdefault(self.node, set())
                 return self.logic.both(self.here, -chosen), guard
             case Assume():
                 self.decisions[self.node] = self.deps(statement.cond, statement.guard)
+                self.under.setdefault(self.node, set())
                 holds = self.truth(statement.cond)
                 self.graph.assumed.append(-self.logic.both(guard, -holds))
         return self.here, -1
