@@ -26,6 +26,7 @@ from ptxmm.cli_options import (
     width,
     witness_option,
 )
+from ptxmm.cli_prove import prove
 from ptxmm.errors import PtxmmError
 from ptxmm.verdict import Result
 
@@ -175,6 +176,9 @@ def models(output: str) -> None:
     from ptxmm.report.models import models_json, models_text
 
     click.echo(models_json() if output == "json" else models_text(width()))
+
+
+cli.add_command(prove)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -29,6 +29,7 @@ LAYERS = [
     "batch prove",
     "report",
     "cli_options",
+    "cli_prove",
     "cli",
     "__main__",
 ]
@@ -38,7 +39,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split(
 HOMES = {
     "z3": {"solve", "prove"},
     "lark": {"syntax", "cat"},
-    "click": {"cli", "cli_options"},
+    "click": {"cli", "cli_options", "cli_prove"},
     "rich": {"report"},
     "networkx": {"report", "enumeration"},
     "cupy": set[str](),

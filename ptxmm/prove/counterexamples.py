@@ -2,8 +2,8 @@
 
 For a hypothesis that was dropped, the engine must say that the test which breaks it is allowed. The execution that it
 shows is then read as a structure of the theorem: the named events are looked for among its events, so that the goal is
-seen to be missed there, while all *other* hypotheses and all that `theory` says are true. With nothing dropped, the test must be forbidden, and an
-execution in which all hypotheses are true must exist, so that the theorem is not empty.
+seen to be missed there, while all *other* hypotheses and all that `theory` says are true. With nothing dropped, the
+test must be forbidden, and an execution in which all hypotheses are true must exist, so that the theorem is not empty.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ptxmm import check as engine
 from ptxmm import execution
-from ptxmm.check import Options
+from ptxmm.check import check
 from ptxmm.closure import bits
+from ptxmm.deadline import Deadline
 from ptxmm.encode import encode
 from ptxmm.execution import Concrete
 from ptxmm.model import Axiom, Let, Model
+from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.prove.logic import MODEL_NAMES, names_in
 from ptxmm.prove.sentences import Atom, Sentence, axiom, expression, sentence, true
 from ptxmm.prove.statement import Hypothesis, Theorem
 from ptxmm.prove.theory import EXISTENCE, facts_of
 from ptxmm.relation import Rel, Set
-from ptxmm.solve import Truth
+from ptxmm.solve import Truth, session
 from ptxmm.syntax.lit import read
 
 MOST = 200
@@ -62,7 +63,7 @@ def _example(
 ) -> Example:
     (program,) = read(text, f"{theorem.name}.lit")
     options = Options()
-    verdict = engine.check(program, model, options).verdict
+    verdict = check(program, model, options).verdict
     if verdict != "allowed":
         return Example(text, verdict, None)
     assumed = [*map(sentence, theorem.given), *hypotheses]
@@ -138,15 +139,15 @@ class Structure:
 def structures(program: Program, model: Model, sentences: Iterable[Sentence], options: Options) -> Iterator[Structure]:
     """Executions of a test that reach its condition, each read as a structure."""
     texts = sorted({atom.expr for one in sentences for part in (one.premises, *one.alternatives) for atom in part})
-    encoding = encode(program, with_names(model, texts), options.bound)
+    encoding = encode(program, with_names(model, texts), options.bound, deadline=Deadline.after(options.timeout))
     assert program.condition is not None
     goal = encoding.condition(program.condition.formula)
-    formulas, here = encoding.formulas, engine.session()
+    formulas, here = encoding.formulas, session()
     prefix = here.prefix()
     axioms = [literal for _, literal in encoding.axioms]
     text = formulas.text([*encoding.asserted, -encoding.bad, goal, *axioms], (), f"{prefix}v")
     with here.load(text, prefix) as loaded:
-        while loaded.check((), options.timeout) is Truth.SAT:
+        while loaded.check((), formulas.deadline) is Truth.SAT:
             found = loaded.assignment(formulas.variables)
             one = execution.concrete(encoding, found, program.condition.formula)
             meanings = {name: _meaning(one, _name(number)) for number, name in enumerate(texts)}

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ptxmm import check as engine
+from ptxmm.check import check
 from ptxmm.errors import InputError, Span, near
 from ptxmm.model import Model
+from ptxmm.options import Options
 from ptxmm.prove.arithmetic import SIGN_FLIP, Arithmetic
 from ptxmm.prove.barriers import GRID
 from ptxmm.prove.chains import EARLIER
@@ -142,4 +143,4 @@ def _any_predicate(statement: AnyPredicate, model: Model) -> Result:
 
 def _verdict(text: str, model: Model) -> str:
     (program,) = read(text, "theorem.lit")
-    return engine.check(program, model, engine.Options()).verdict
+    return check(program, model, Options()).verdict

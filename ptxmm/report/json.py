@@ -27,6 +27,11 @@ def models_report(models: Sequence[dict[str, Any]]) -> str:
     return _printed({**_versions(), "models": list(models)})
 
 
+def theorems_report(theorems: Sequence[dict[str, Any]]) -> str:
+    """What `ptxmm prove --format json` prints."""
+    return _printed({**_versions(), "theorems": list(theorems)})
+
+
 def _printed(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False)
 
