@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from ptxmm import execution
+from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending
@@ -20,29 +20,12 @@ from ptxmm.formula import Lit
 from ptxmm.graph import event_graph
 from ptxmm.hangs import hang
 from ptxmm.model import Model
+from ptxmm.options import Options as Options
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
-from ptxmm.solve import Loaded, Session, Truth
+from ptxmm.solve import Loaded, Truth, session
 from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
 
 LARGE = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to decide: which properties, how far to unroll loops, seconds a question, whether to keep the executions."""
-
-    properties: frozenset[str] = frozenset({"outcome"})
-    bound: int = 4
-    timeout: float = 60.0
-    witness: bool = False
-    engine: str = "z3"
-    progress: str = "fair"
-
-
-@lru_cache(maxsize=1)
-def session() -> Session:
-    """The process's solver."""
-    return Session()
 
 
 def check(program: Program, model: Model, options: Options) -> Result:
@@ -52,10 +35,11 @@ def check(program: Program, model: Model, options: Options) -> Result:
     where the question is too large, a loop was cut or time ran out.
     """
     start = time.perf_counter()
+    deadline = Deadline.after(options.timeout)
     quantifier = program.condition.quantifier.value if program.condition else ""
     result = Result(program.path, program.name, program.variant, model.name, quantifier, bound=options.bound)
     try:
-        result = _decided(program, model, options, result)
+        result = _decided(program, model, options, deadline, result)
     except Unsupported as reason:
         result = replace(result, verdict="unsupported", why=str(reason))
     except Undecided as reason:
@@ -66,7 +50,7 @@ def check(program: Program, model: Model, options: Options) -> Result:
 
     words = stated_words(program, model.name, DEFAULT_MODEL)
     if result.verdict != "unsupported":
-        result = _unanswered(_hangs(program, model, options, words, result), options)
+        result = _unanswered(_hangs(program, model, options, words, deadline, result), options)
     result = judged(result, words)
     return replace(result, seconds=time.perf_counter() - start)
 
@@ -76,7 +60,9 @@ def _unanswered(result: Result, options: Options) -> Result:
     return replace(result, undefined=later) if "undefined" in options.properties else result
 
 
-def _hangs(program: Program, model: Model, options: Options, words: tuple[Word, ...], result: Result) -> Result:
+def _hangs(
+    program: Program, model: Model, options: Options, words: tuple[Word, ...], deadline: Deadline, result: Result
+) -> Result:
     """Hangs under the asked progress model, and under each that a stated verdict names."""
     if "hang" not in options.properties:
         return replace(result, progress=options.progress)
@@ -84,7 +70,7 @@ def _hangs(program: Program, model: Model, options: Options, words: tuple[Word, 
     answers: dict[str, Answer] = {}
     for progress in dict.fromkeys([options.progress, *named]):
         try:
-            answers[progress] = hang(program, model, progress, session(), bound=options.bound, timeout=options.timeout)
+            answers[progress] = hang(program, model, progress, deadline, options.bound)
         except Undecided as reason:
             answers[progress] = Answer("unknown", why=str(reason))
         if not options.witness:
@@ -93,8 +79,8 @@ def _hangs(program: Program, model: Model, options: Options, words: tuple[Word, 
     return replace(result, hang=main, progress=options.progress, hangs=tuple(answers.items()))
 
 
-def _decided(program: Program, model: Model, options: Options, result: Result) -> Result:
-    encoding = encode(program, model, options.bound)
+def _decided(program: Program, model: Model, options: Options, deadline: Deadline, result: Result) -> Result:
+    encoding = encode(program, model, options.bound, deadline=deadline)
     prefix = _with_prefixes(encoding, options)
     asks_races = "race" in options.properties
     pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
@@ -116,7 +102,7 @@ def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
         always = not (graph.passes or graph.again) or "race" not in options.properties
         if always:
             return encoding
-    return encode(encoding.program, encoding.model, options.bound, Ending.PREFIX)
+    return encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
 
 
 # --- the condition ---------------------------------------------------------------------------------------------------
@@ -180,7 +166,7 @@ class Question:
             return self._answer(loaded, names, options)
 
     def _answer(self, loaded: Loaded, names: list[str], options: Options) -> Found:
-        answer = loaded.check(names, options.timeout)
+        answer = loaded.check(names, self.encoding.formulas.deadline)
         if answer is Truth.SAT:
             return Found(answer, assignment=loaded.assignment(self.encoding.formulas.variables))
         if answer is Truth.UNKNOWN:
@@ -211,7 +197,7 @@ def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: 
         )
         with here.load(text, prefix) as loaded:
             for name in asked:
-                truth = loaded.check([name], options.timeout)
+                truth = loaded.check([name], formulas.deadline)
                 answers[name] = Found(
                     truth,
                     why=loaded.why() if truth is Truth.UNKNOWN else "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxmm.base import Base, same_virtual_bytes
+from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
 from ptxmm.events import Ending, Event, EventGraph, same_cta
 from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
@@ -61,14 +62,20 @@ class Encoding:
         return self.finals.truth(formula)
 
 
-def encode(program: Program, model: Model, bound: int, ending: Ending = Ending.FINISHED) -> Encoding:
+def encode(
+    program: Program,
+    model: Model,
+    bound: int,
+    ending: Ending = Ending.FINISHED,
+    deadline: Deadline | None = None,
+) -> Encoding:
     """The executions of a test that a model allows and that have such an `ending`, as formulas.
 
     Raises Unsupported where the model lacks something that the test needs, Undecided where it is too large.
     """
     ensure_supported(program, model)
     ensure_grounded(program, model)
-    graph = event_graph(program, bound, ending)
+    graph = event_graph(program, bound, ending, deadline)
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     algebra = Symbolic(len(graph.events), graph.formulas)

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ptxmm.deadline import Deadline
+from ptxmm.errors import Undecided
+
 TRUE, FALSE = 1, -1
+OFTEN = 0x3FF
+LARGEST = 1_500_000
 Lit = int
 
 
@@ -21,14 +26,21 @@ class Formulas:
     (True, -1, 1)
     """
 
-    __slots__ = ("_known", "clauses", "kids", "next", "variables")
+    __slots__ = ("_known", "clauses", "deadline", "kids", "next", "variables")
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: Deadline | None = None) -> None:
         self.next = 2
+        self.deadline = deadline or Deadline.never()
         self.kids: dict[int, tuple[int, ...]] = {}
         self.variables: list[int] = []
         self.clauses: list[tuple[int, ...]] = []
         self._known: dict[tuple[int, ...], int] = {}
+
+    def tick(self) -> None:
+        """Raise Undecided when time is up or the formulas have grown too large."""
+        self.deadline.check()
+        if self.next + len(self.clauses) > LARGEST:
+            raise Undecided(f"the formulas have more than {LARGEST:,} parts")
 
     def var(self) -> Lit:
         """A new variable."""
@@ -55,6 +67,8 @@ class Formulas:
         known = self._known.get(key)
         if known is None:
             self.next += 1
+            if not self.next & OFTEN:
+                self.tick()
             known = self._known[key] = self.next
             self.kids[known] = key
         return known
@@ -120,6 +134,8 @@ class Formulas:
         if 1 in kept or any(-literal in kept for literal in kept):
             return
         self.clauses.append(tuple(kept))
+        if not len(self.clauses) & OFTEN:
+            self.tick()
 
     def at_most_one(self, literals: Sequence[Lit]) -> None:
         """Assert that no two of the literals hold."""
@@ -165,6 +181,7 @@ class Formulas:
         uses = self._uses(order, roots)
         lines: list[str] = []
         shown: dict[int, str] = {1: "true", -1: "false"}
+        self.deadline.check()
         for node in order:
             kids = self.kids.get(node)
             name = f"{prefix}{node}"

@@ -8,6 +8,7 @@ event touches is always known.
 from __future__ import annotations
 
 from ptxmm.arith import Type
+from ptxmm.deadline import Deadline
 from ptxmm.events import Again, Ending, Event, EventGraph
 from ptxmm.formula import Formulas
 from ptxmm.memory import Memory, initial
@@ -19,7 +20,9 @@ from ptxmm.walk import Walk
 FURTHEST = 2000
 
 
-def event_graph(program: Program, bound: int, ending: Ending = Ending.FINISHED) -> EventGraph:
+def event_graph(
+    program: Program, bound: int, ending: Ending = Ending.FINISHED, deadline: Deadline | None = None
+) -> EventGraph:
     """The events of a test: waiting loops are passed once, other loops unrolled to `bound`.
 
     Raises Undecided where values or code are too many.
@@ -27,7 +30,7 @@ def event_graph(program: Program, bound: int, ending: Ending = Ending.FINISHED) 
     effects: dict[int, set[int]] = {}
     bounds: dict[int, dict[int, int]] = {}
     while True:
-        graph = _walked(program, bound, ending, effects, bounds)
+        graph = _walked(program, bound, ending, deadline, effects, bounds)
         found = [again for again in graph.again if _leaves_something(graph, again)]
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
@@ -43,6 +46,7 @@ def _walked(
     program: Program,
     bound: int,
     ending: Ending,
+    deadline: Deadline | None,
     effects: dict[int, set[int]],
     bounds: dict[int, dict[int, int]],
 ) -> EventGraph:
@@ -58,8 +62,9 @@ def _walked(
         for index, thread in enumerate(program.threads)
     ]
     memory = Memory(program)
-    _grow(program, nodes, memory)
-    graph = EventGraph(program, Formulas(), memory, nodes, ending=ending)
+    formulas = Formulas(deadline)
+    _grow(program, nodes, memory, formulas)
+    graph = EventGraph(program, formulas, memory, nodes, ending=ending)
     _add_inits(graph)
     for index in range(len(program.threads)):
         Walk(graph, index, graph.formulas).run()
@@ -85,7 +90,7 @@ def inside(graph: EventGraph, again: Again, event: Event) -> bool:
     return again.loop.head <= node.pc <= again.loop.end and node.counts[: len(around)] == around
 
 
-def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory) -> None:
+def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formulas: Formulas) -> None:
     """Grow the possible values of memory to their fixpoint, or as far as they can go without feeding on themselves.
 
     A value that is not a constant comes through a chain of stores each of which depends on a read. Without values out
@@ -100,7 +105,7 @@ def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory) -> No
     while stale and done < rounds:
         done += 1
         for index in stale:
-            walk = Walk(EventGraph(program, Formulas(), memory, nodes), index, logic)
+            walk = Walk(EventGraph(program, formulas, memory, nodes), index, logic)
             walk.run()
             reads[index], dependent[index] = walk.reads, walk.dependent_stores
         changed = memory.advance()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxmm import execution
+from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode
 from ptxmm.events import Event
 from ptxmm.formula import Lit
@@ -10,39 +11,40 @@ from ptxmm.graph import inside
 from ptxmm.model import Model
 from ptxmm.program import Program
 from ptxmm.progress import ENDINGS, Progress
-from ptxmm.solve import Session, Truth
+from ptxmm.solve import Truth, session
 from ptxmm.verdict import Answer
 
 
-def hang(program: Program, model: Model, progress: str, session: Session, *, bound: int, timeout: float) -> Answer:
+def hang(program: Program, model: Model, progress: str, deadline: Deadline, bound: int) -> Answer:
     """Whether some execution of a test never ends under a progress model (one of `progress.PROGRESS`).
 
     `unknown` where loops were cut in an execution that otherwise ends, or time ran out.
     """
-    encoding = encode(program, model, bound, ENDINGS[progress])
+    encoding = encode(program, model, bound, ENDINGS[progress], deadline)
     scheduling = Progress(encoding, progress)
     cut = encoding.graph.cut
     never = scheduling.never_ends()
-    found, assignment, why = _ask(encoding, session, [never, -cut], timeout)
+    found, assignment, why = _ask(encoding, [never, -cut])
     if found is Truth.SAT:
         one = execution.concrete(encoding, assignment)
         return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=execution.shown(one))
     if found is Truth.UNKNOWN:
         return Answer("unknown", why=why)
-    if cut != -1 and _ask(encoding, session, [cut], timeout)[0] is not Truth.UNSAT:
+    if cut != -1 and _ask(encoding, [cut])[0] is not Truth.UNSAT:
         return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
-    if encoding.bad != -1 and _ask(encoding, session, [encoding.bad], timeout)[0] is not Truth.UNSAT:
+    if encoding.bad != -1 and _ask(encoding, [encoding.bad])[0] is not Truth.UNSAT:
         return Answer("unknown", why="an execution reaches an undefined access")
     return Answer("no")
 
 
-def _ask(encoding: Encoding, session: Session, wanted: list[Lit], timeout: float) -> tuple[Truth, dict[int, bool], str]:
+def _ask(encoding: Encoding, wanted: list[Lit]) -> tuple[Truth, dict[int, bool], str]:
     asserted = [*encoding.asserted, *(literal for _, literal in encoding.axioms), *wanted]
     if -1 in asserted:
         return Truth.UNSAT, {}, ""
-    prefix = session.prefix()
-    with session.load(encoding.formulas.text(asserted, (), f"{prefix}v"), prefix) as loaded:
-        truth = loaded.check([], timeout)
+    here = session()
+    prefix = here.prefix()
+    with here.load(encoding.formulas.text(asserted, (), f"{prefix}v"), prefix) as loaded:
+        truth = loaded.check([], encoding.formulas.deadline)
         assignment = loaded.assignment(encoding.formulas.variables) if truth is Truth.SAT else {}
         return truth, assignment, loaded.why() if truth is Truth.UNKNOWN else ""
 

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 import z3
+
+from ptxmm.deadline import Deadline
 
 VERSION: str = z3.get_version_string()
 
 
 # Steps of Z3 (well under a second) that are tried before a timer is set: a timer costs a thread for each check.
 EASY = 300_000
+LONGEST = 1_000_000.0
 
 
 class Truth(Enum):
@@ -31,14 +35,16 @@ class Loaded:
     solver: z3.Solver
     prefix: str
 
-    def check(self, names: Sequence[str], timeout: float) -> Truth:
-        """Whether the constraints and the named literals hold together; `timeout` in seconds."""
+    def check(self, names: Sequence[str], deadline: Deadline) -> Truth:
+        """Whether the constraints and the named literals hold together."""
+        if deadline.left() == 0:
+            return Truth.UNKNOWN
         assumed = [z3.Bool(self.prefix + name) for name in names]
         self.solver.set("rlimit", EASY)
         answer = Truth(str(self.solver.check(*assumed)))
         if answer is Truth.UNKNOWN:
             self.solver.set("rlimit", 0)
-            self.solver.set("timeout", max(1, int(timeout * 1000)))
+            self.solver.set("timeout", max(1, int(min(deadline.left(), LONGEST) * 1000)))
             answer = Truth(str(self.solver.check(*assumed)))
             self.solver.set("timeout", 0)
         return answer
@@ -55,7 +61,7 @@ class Loaded:
     def why(self) -> str:
         """Why the last check gave up."""
         reason = self.solver.reason_unknown()
-        return "time-out" if reason in ("timeout", "canceled") else reason
+        return reason if reason not in ("timeout", "canceled", "unknown", "") else "time-out"
 
     def block(self, text: str) -> None:
         """Add more constraints."""
@@ -91,3 +97,9 @@ class Session:
         if self.loads % self.RENEWAL == 0:
             self._renew()
         return f"t{self.loads}_"
+
+
+@lru_cache(maxsize=1)
+def session() -> Session:
+    """The process's solver."""
+    return Session()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 from ptxmm import execution
-from ptxmm.check import Options, session
+from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending, final_leaves
 from ptxmm.model import Model
+from ptxmm.options import Options
 from ptxmm.program import FinalMem, FinalReg, Program
-from ptxmm.solve import Truth
+from ptxmm.solve import Truth, session
 from ptxmm.verdict import Outcomes, State
 
 MOST = 100_000
@@ -68,7 +69,7 @@ def column_name(program: Program, leaf: Leaf) -> str:
 
 
 def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]) -> tuple[tuple[State, ...], str]:
-    encoding = encode(program, model, options.bound)
+    encoding = encode(program, model, options.bound, deadline=Deadline.after(options.timeout))
     why = _doubt(encoding, options)
     if -1 in encoding.asserted or any(literal == -1 for _, literal in encoding.axioms):
         return (), why
@@ -80,11 +81,9 @@ def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]
     exact = [-encoding.bad, *encoding.asserted, *keep, *(literal for _, literal in encoding.axioms)]
     text = formulas.text(exact, (), f"{prefix}v", equal)
     states: dict[tuple[int, ...], State] = {}
-    deadline = time.perf_counter() + options.timeout
     with here.load(text, prefix) as loaded:
         while True:
-            left = deadline - time.perf_counter()
-            truth = loaded.check([], left) if left > 0 else Truth.UNKNOWN
+            truth = loaded.check([], formulas.deadline)
             if truth is Truth.UNSAT:
                 break
             if truth is Truth.UNKNOWN or len(states) >= MOST:
@@ -120,7 +119,7 @@ def _doubt(encoding: Encoding, options: Options) -> str:
     mixes = may_mix(encoding)
     if graph.cut == -1 and encoding.bad == -1 and not mixes:
         return ""
-    prefix = encode(encoding.program, encoding.model, options.bound, Ending.PREFIX)
+    prefix = encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
     pairs = race_pairs(prefix) or []
     questions = (
         (prefix.graph.cut, f"a loop was cut after {options.bound} repetitions"),
@@ -131,14 +130,14 @@ def _doubt(encoding: Encoding, options: Options) -> str:
         ),
     )
     for literal, why in questions:
-        if literal != -1 and _reachable(prefix, literal, options) is not Truth.UNSAT:
+        if literal != -1 and _reachable(prefix, literal) is not Truth.UNSAT:
             return why
     return ""
 
 
-def _reachable(encoding: Encoding, literal: int, options: Options) -> Truth:
+def _reachable(encoding: Encoding, literal: int) -> Truth:
     here = session()
     name = here.prefix()
     asserted = [*encoding.asserted, *(lit for _, lit in encoding.axioms), literal]
     with here.load(encoding.formulas.text(asserted, [], f"{name}v"), name) as loaded:
-        return loaded.check([], options.timeout)
+        return loaded.check([], encoding.formulas.deadline)

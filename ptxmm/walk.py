@@ -66,6 +66,7 @@ class Walk:
                 after[j] += 1
         self.splits = {j for j, count in enumerate(after) if count > 1}
         for number, node in enumerate(self.nodes):
+            self.graph.formulas.deadline.check()
             self._enter(number, node, leaving)
             taken: Lit = -1
             going = self.here
