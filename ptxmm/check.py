@@ -123,7 +123,10 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
     if answer.truth is Truth.UNKNOWN:
         return replace(result, verdict="unknown", why=answer.why)
     if answer.truth is Truth.UNSAT:
-        return replace(result, verdict=missed, by=answer.core)
+        nothing = ("no execution ends with every thread finished",) if answer.vacuous else ()
+        if answer.vacuous and encoding.program.filter is not None:
+            nothing = ("no execution ends with every thread finished and the filter true",)
+        return replace(result, verdict=missed, by=answer.core, notes=(*result.notes, *nothing))
     one = execution.concrete(encoding, answer.assignment or {}, goal)
     witness = execution.shown(one, goal=condition.formula) if options.witness else None
     return replace(result, verdict=reached, witness=witness)
@@ -131,12 +134,13 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a question came to."""
+    """What a question came to; `vacuous` says that no execution counts at all."""
 
     truth: Truth
     why: str = ""
     core: tuple[str, ...] = ()
     assignment: dict[int, bool] | None = None
+    vacuous: bool = False
 
 
 class Question:
@@ -148,31 +152,31 @@ class Question:
     def solve(self, options: Options) -> Found:
         """Whether an execution has it."""
         formulas = self.encoding.formulas
-        if self.goal == -1 or -1 in self.asserted or formulas.conj(self.asserted) == -1:
-            return Found(Truth.UNSAT)
         broken = [name for name, literal in self.encoding.axioms if literal == -1]
-        if broken:
-            return Found(Truth.UNSAT, core=tuple(broken[:1]))
+        if broken or -1 in self.asserted or formulas.conj(self.asserted) == -1:
+            return Found(Truth.UNSAT, core=tuple(broken[:1]), vacuous=True)
         here = session()
         prefix = here.prefix()
-        named = [(f"{prefix}a{i}", literal) for i, (_, literal) in enumerate(self.encoding.axioms) if literal != 1]
-        asserted = [*self.asserted, self.goal]
-        text = formulas.text(asserted, named, f"{prefix}v")
-        names = [name[len(prefix) :] for name, _ in named]
+        named = [(f"a{i}", literal) for i, (_, literal) in enumerate(self.encoding.axioms) if literal != 1]
+        wanted = [*named, ("goal", self.goal)]
+        text = formulas.text(self.asserted, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
         if len(text) > LARGE and not options.witness:
-            text = formulas.text([*asserted, *(literal for _, literal in named)], (), f"{prefix}v")
-            names = []
+            named, wanted = [], wanted[-1:]
+            asserted = [*self.asserted, *(literal for _, literal in self.encoding.axioms)]
+            text = formulas.text(asserted, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
         with here.load(text, prefix) as loaded:
-            return self._answer(loaded, names, options)
+            return self._answer(loaded, [name for name, _ in named])
 
-    def _answer(self, loaded: Loaded, names: list[str], options: Options) -> Found:
-        answer = loaded.check(names, self.encoding.formulas.deadline)
+    def _answer(self, loaded: Loaded, names: list[str]) -> Found:
+        deadline = self.encoding.formulas.deadline
+        answer = loaded.check([*names, "goal"], deadline)
         if answer is Truth.SAT:
             return Found(answer, assignment=loaded.assignment(self.encoding.formulas.variables))
         if answer is Truth.UNKNOWN:
             return Found(answer, why=loaded.why())
         core = loaded.core()
-        return Found(answer, core=tuple(self.encoding.axioms[int(n[1:])][0] for n in names if n in core))
+        axioms = tuple(self.encoding.axioms[int(name[1:])][0] for name in names if name in core)
+        return Found(answer, core=axioms, vacuous=loaded.check(names, deadline) is Truth.UNSAT)
 
 
 # --- races, cut loops, undefined accesses -----------------------------------------------------------------------------
