@@ -115,6 +115,50 @@ def test_an_8_bit_load_gives_a_register_of_16_bits() -> None:
     assert types("ld.u8 r0, [c]; ld.s8 r1, [c];") == {"r0": "u16", "r1": "s16"}
 
 
+def test_a_register_that_loads_write_is_as_wide_as_its_other_instructions_need() -> None:
+    assert types("ld.s8 r0, [c]; st.u32 [x], r0;") == {"r0": "s32"}
+    assert types("ld.u8 r0, [c]; st.u64 [q], r0;") == {"r0": "u64"}
+    assert types("mov.u32 r0, 0; ld.s8 r0, [c];") == {"r0": "s32"}
+    assert types("ld.s8 r0, [c]; ld.u32 r1, [x]; add.u32 r2, r1, r0;")["r0"] == "s32"
+    assert types("ld.s8 r0, [c]; atom.add.u32 _, [x], r0;") == {"r0": "s32"}
+    assert types("ld.u8 r0, [c]; st.u8 [c], r0;") == {"r0": "u16"}
+    assert types("ld.u32 r0, [x]; ld.u64 r0, [q];") == {"r0": "u64"}
+
+
+def test_where_nothing_says_how_wide_a_loaded_register_is_the_hint_says_how_to() -> None:
+    for body, declared in (
+        ("ld.s8 r0, [c]; ld.u32 r1, [x]; r2 = r1 + r0;", "`.reg .b32 r0;`"),
+        ("ld.u32 r0, [x]; st.u64 [q], r0;", "`.reg .b64 r0;`"),
+    ):
+        with pytest.raises(InputError, match="width mismatch") as caught:
+            thread(body)
+        assert declared in caught.value.hint
+        assert thread(declared.strip("`") + body)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "st.f32 [f], 1;",
+        "st [f], 1;",
+        "st.f32 [f], 0x3f800000;",
+        "mov.f32 r, 1;",
+        "add.f32 r, 1.0, 1;",
+        "setp.eq.f32 p, 1.0, 1;",
+        "atom.add.f32 _, [f], 1;",
+    ],
+)
+def test_an_integer_in_an_instruction_of_a_floating_type_is_refused_as_by_ptxas(line: str) -> None:
+    with pytest.raises(InputError, match="is an integer") as caught:
+        thread(line)
+    assert "`0f3F800000`" in caught.value.hint
+
+
+def test_denormals_are_not_flushed() -> None:
+    for line in ("add.ftz.f32 r, 1.0, 1.0;", "mul.rn.ftz.f32 r, 1.0, 1.0;", "min.ftz.f32 r, 1.0, 1.0;"):
+        assert "denormal" in refused(line)
+
+
 def test_a_register_is_signed_where_it_is_loaded_as_signed() -> None:
     assert types("ld.s32 r0, [n]; add.u32 r0, r0, 1;")["r0"] == "s32"
     assert types("ld.u32 r0, [x]; add.s32 r0, r0, 1;")["r0"] == "u32"
@@ -153,7 +197,9 @@ def test_a_comparison_is_signed_where_both_sides_are() -> None:
 
 
 def test_widths_that_conflict_are_refused() -> None:
-    assert "width mismatch" in refused("ld.u32 r0, [x]; ld.u64 r0, [q];")
+    assert "width mismatch" in refused("mov.u32 r0, 1; ld.u64 r0, [q];")
+    assert "width mismatch" in refused("atom.add.u32 r0, [x], 1; ld.u64 r0, [q];")
+    assert "width mismatch" in refused("mov.f32 r0, 1.0; ld.u8 r0, [c];")
     assert "width mismatch" in refused("ld.u32 r0, [x]; ld.u64 r1, [q]; r2 = r0 + r1;")
     assert "width mismatch" in refused("ld.u32 r0, [x]; ld.u64 r1, [q]; if (r0 == r1) { exit; }")
     assert "width mismatch" in refused("ld.u64 r0, [q]; atom.add.u32 _, [x], r0;")
@@ -267,7 +313,8 @@ def test_the_address_of_memory_is_a_value() -> None:
         ("mov.u16 h, 0x1ff; cvt.u32.u8 r, h;", 0xFF),
         ("mov.u16 h, 0x1ff; cvt.s32.s8 r, h;", 0xFFFFFFFF),
         ("mov.f32 r, 1.5;", 0x3FC00000),
-        ("add.f32 r, 1.5, 1;", 0x40200000),
+        ("add.f32 r, 1.5, 1.0;", 0x40200000),
+        ("add.f32 r, 1.5, 0f3F800000;", 0x40200000),
     ],
 )
 def test_register_arithmetic_computes_what_ptx_computes(line: str, expected: int) -> None:

@@ -65,6 +65,26 @@ def test_a_mistake_in_an_instruction_is_pointed_at(line: str, column: int, word:
     assert word in found.message
 
 
+@pytest.mark.parametrize(
+    ("line", "word", "hint"),
+    [
+        ("__syncthreads();", "__syncthreads", "`bar.sync 0;`"),
+        ("__threadfence();", "__threadfence", "`fence.sc.gpu;`"),
+        ("__threadfence_system();", "__threadfence_system", "`fence.sc.sys;`"),
+        ("atomicAdd(&x, 1);", "atomicAdd", "`atom.relaxed.gpu.add.u32 r0, [x], 1;`"),
+        ("r0 = atomicCAS_block(&x, 0, 1);", "atomicCAS_block", "`atom.relaxed.cta.cas.b32 r0, [x], 0, 1;`"),
+        ("mapa.shared::cluster.u32 r0, s, 1;", "mapa", "`[s@bN]`"),
+        ("for (i = 0; i < 3; i = i + 1) { }", "for", "`repeat (3) { … }`"),
+        ("while (1) { break; }", "break", "`bra OUT;`"),
+        ('asm volatile("bar.sync 0;");', "asm", "the instruction itself"),
+    ],
+)
+def test_a_word_of_another_language_is_told_in_this_one(line: str, word: str, hint: str) -> None:
+    found = error(code(line))
+    assert found.at.source[found.at.column - 1 :].startswith(word)
+    assert hint in found.hint
+
+
 def test_an_error_after_a_substitution_points_at_the_cell() -> None:
     text = code("st.weak$S.u32 [x], $V;") + "variants\n  name | S    | V\n  a    | -    | 1\n  b    | .gpu | 1\nend\n"
     found = error(text)

@@ -45,7 +45,7 @@ SAMPLES = [
     "ld.s32 r0, [n]; r1 = -r0; r2 = ~r0; r3 = r0 * 2 + 1; p = !(r0 < 0 && r1 >= 3); r4 = p ? r0 : r1; r5 = r0 >> 1;",
     "mul.wide.u32 w1, r0, 3; mul.wide.s32 w2, r0, 3; mad.lo.u32 r1, r0, 2, 1; popc.b64 r2, w1; abs.s32 r3, r0; r0 = 1;",
     "cvt.u64.u32 w1, r0; cvt.s64.s32 w2, r0; cvt.u32.u64 r1, w1; cvt.u32.u8 r2, h; ld.u8 h, [c]; mov.u32 r0, 1;",
-    "mov.f32 r0, 1.5; add.f32 r1, r0, 2; p = r1 < 3.5; r2 = r0 + 0f3F800000; st.f32 [f], 2.5; r3 = min(r0, r1);",
+    "mov.f32 r0, 1.5; add.f32 r1, r0, 2.0; p = r1 < 3.5; r2 = r0 + 0f3F800000; st.f32 [f], 2.5; r3 = min(r0, r1);",
     ".reg .u64 r0 = 5; .reg .s32 r1 = -3; .reg .u64 r2 = &x; r0 = r0 + 1; r1 = r1; p = r2 == &x;",
     "r1 = &x; r2 = &a + 8; r3 = &a - 4; ld.u32 r0, [r1]; p = r1 == &x; r4 = r1 + 4;",
     "p = lt.s32(r0, 0); r1 = add.u32(1, 2); r2 = max(r0, 3); r0 = 1; r3 = p + 1; r4 = (r0 == 1) + (r0 == 2);",

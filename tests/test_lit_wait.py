@@ -123,6 +123,14 @@ def test_a_repeated_wait_has_labels_of_its_own() -> None:
     assert len({s.name for s in code if isinstance(s, Label)}) == 3
 
 
+def test_a_wait_on_shared_memory_of_another_cta_names_the_cluster() -> None:
+    memory = "ptx t .shared @ d0.c0.b1 .u32 s; thread B @ d0.c0.b1 { } thread A @ d0.c0.b0 "
+    with pytest.raises(InputError, match="another CTA") as caught:
+        read(memory + "{ wait_until.gpu.shared.u32 r0, [s], r0 == 1, poll = volatile; }", "t.lit")
+    assert caught.value.hint == "write `wait_until.gpu.shared::cluster.u32`"
+    assert caught.value.at.source[caught.value.at.column - 1 :].startswith("shared.u32")
+
+
 @pytest.mark.parametrize(
     ("poll", "close", "seed", "backoff"),
     list(

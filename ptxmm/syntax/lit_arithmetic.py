@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ptxmm.arith import PRED, U32, Type
@@ -11,7 +11,7 @@ from ptxmm.program import Binary, Expr, Select, Unary
 from ptxmm.syntax.lit_reader import Reader
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
-from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, narrowed, plain, settle
+from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, narrowed, no_integer, plain, settle
 
 INTEGERS = frozenset(["u16", "s16", "u32", "s32", "u64", "s64"])
 BITS = frozenset(["pred", "b16", "b32", "b64"])
@@ -31,7 +31,8 @@ COMPARE = {
 }
 COMBINE = {"and": "&&", "or": "||"}
 SHIFTS = ("shl", "shr")
-HINTS = ("rn", "ftz")
+FLUSH = "ftz"
+HINTS = ("rn",)
 WINDOWS = ("shared::cta", "shared::cluster")
 
 
@@ -53,10 +54,10 @@ ROWS: dict[str, Row] = {
     "mad": Row(3, INTEGERS, frozenset(("lo", "wide")), required=True),
     "div": Row(2, INTEGERS),
     "rem": Row(2, INTEGERS),
-    "min": Row(2, INTEGERS | FLOATS, frozenset(("ftz",))),
-    "max": Row(2, INTEGERS | FLOATS, frozenset(("ftz",))),
+    "min": Row(2, INTEGERS | FLOATS),
+    "max": Row(2, INTEGERS | FLOATS),
     "abs": Row(1, frozenset(["s16", "s32", "s64"])),
-    "neg": Row(1, frozenset(["s16", "s32", "s64", "f32", "f64"]), frozenset(("ftz",))),
+    "neg": Row(1, frozenset(["s16", "s32", "s64", "f32", "f64"])),
     "and": Row(2, BITS),
     "or": Row(2, BITS),
     "xor": Row(2, BITS),
@@ -113,6 +114,10 @@ def shape(source: Source, step: Step) -> Shape:
         better = f"{step.text}.{'pred' if row.types == {'pred'} else 'b32' if 'u32' not in row.types else 'u32'}"
         raise _error(source, step, f"`{step.text}` names no type", f"write `{better}`")
     type_ = TYPES[words.pop()]
+    if FLUSH in words and type_.floating:
+        better = ".".join(word for word in step.text.split(".") if word != FLUSH)
+        message = "`.ftz` flushes denormal numbers to zero, and ptxmm keeps them"
+        raise _error(source, step, message, f"write `{better}` where no denormal number can occur")
     if str(type_) not in row.types:
         near_types = ", ".join(f"`.{t}`" for t in sorted(row.types))
         raise _error(source, step, f"`{op}` has no type `.{type_}`", f"it takes {near_types}")
@@ -153,6 +158,13 @@ def destination(source: Source, step: Step) -> Node:
         at = (first.start, first.end) if first else (step.start, step.end)
         raise source.error(f"the first operand of `{step.text}` is a register", *at)
     return step.exprs[0]
+
+
+def needed(step: Step, parts: Shape) -> Iterator[tuple[Node, int]]:
+    """The operands that an instruction reads, each with the width that it must have."""
+    for index, node in enumerate(step.exprs[1:]):
+        wide = parts.result if parts.op == "mad" and index == 2 else parts.type
+        yield node, U32.bits if parts.op in SHIFTS and index == 1 else wide.bits
 
 
 def compute(reader: Reader, step: Step, parts: Shape, address: Callable[[Node], Value | None]) -> Expr:
@@ -223,6 +235,7 @@ def _converted(reader: Reader, step: Step, parts: Shape, value: Value) -> Expr:
 def _operand(reader: Reader, step: Step, value: Value, type_: Type, node: Node) -> Expr:
     if value.type is not None and value.type.bits != type_.bits and not reader.lenient:
         raise _width(reader, step, value.type, type_, node)
+    no_integer(reader.source, value, type_, node)
     return settle(reader.source, value, type_, node)
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ptxmm import isa
-from ptxmm.arith import PRED, Type
+from ptxmm.arith import PRED
 from ptxmm.errors import InputError
 from ptxmm.program import (
-    Addr,
     Assign,
     Assume,
     Atomic,
-    Barrier,
     Binary,
     Branch,
     Const,
@@ -25,7 +23,6 @@ from ptxmm.program import (
     Load,
     Nop,
     Place,
-    Reg,
     Statement,
     Store,
     Thread,
@@ -33,16 +30,18 @@ from ptxmm.program import (
     registers,
 )
 from ptxmm.syntax import lit_arithmetic as arithmetic
+from ptxmm.syntax.lit_check import Check, written
 from ptxmm.syntax.lit_dialect import FOREIGN, decode_foreign
 from ptxmm.syntax.lit_lower import Draft, Lowering
 from ptxmm.syntax.lit_memory import Memory
 from ptxmm.syntax.lit_operands import Operands
 from ptxmm.syntax.lit_registers import declare
+from ptxmm.syntax.lit_spellings import complaint
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node, Step
 from ptxmm.syntax.lit_types import Assigned, Registers, Write, infer
 from ptxmm.syntax.lit_values import bits_of, settle
-from ptxmm.syntax.lit_wait import fits, retold
+from ptxmm.syntax.lit_wait import retold
 
 ENDS = ("exit", "ret")
 LATER = ("await",)
@@ -111,6 +110,7 @@ class Code:
             if node.text != "_":
                 name = self.words.register(node.text, node.start, node.end)
                 self.registers.write(Write(name, parts.result, False, node.start, node.end))
+            self._uses(arithmetic.needed(step, parts))
             return
         statement = self._decode(step)
         if not any(_computed(node) for node in step.exprs):
@@ -118,7 +118,14 @@ class Code:
         first = step.exprs[0] if step.exprs else None
         at = (first.start, first.end) if first else (step.start, step.end)
         for name, type_ in isa.writes(statement):
-            self.registers.write(Write(name, type_, True, *at))
+            self.registers.write(Write(name, type_, True, *at, isinstance(statement, Load)))
+        if isinstance(statement, Store | Atomic):
+            self._uses((node, statement.type.bits) for node in written(step))
+
+    def _uses(self, nodes: Iterable[tuple[Node, int]]) -> None:
+        for node, bits in nodes:
+            if node.kind == "name":
+                self.registers.use(node.text.removeprefix("%"), bits)
 
     # --- then: statements ---------------------------------------------------------------------------------------------
 
@@ -146,7 +153,7 @@ class Code:
             statement = self._decode(step)
         elif step.guard is not None:
             statement = replace(statement, guard=self._guard(step))
-        self._check(step, statement)
+        Check(self.source, self.words).statement(step, statement)
         return statement
 
     def _assign(self, step: Step) -> Statement:
@@ -206,6 +213,9 @@ class Code:
         if word in LATER:
             raise InputError(f"ptxmm does not support `{word}` yet", at, "write the loop: `do { … } while (…);`")
         foreign = self.conventions != Conventions() and word in FOREIGN
+        strange = complaint(self.source, step.start, step.start + len(step.text)) if not step.of else None
+        if strange is not None:
+            raise strange
         try:
             read = tuple(self.words.operand(node, step.text) for node in step.exprs)
         except InputError:
@@ -218,58 +228,6 @@ class Code:
             return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
         except InputError as wrong:
             raise retold(wrong, step, at, [item.at for item in read]) if step.of else wrong from None
-
-    def _check(self, step: Step, statement: Statement) -> None:
-        """What the table cannot check: registers are written somewhere and wide enough, spaces suit the place."""
-        for node in step.exprs:
-            self._known(node)
-        match statement:
-            case Load(type=type_) if step.of:
-                fits(self.source, type_, step.start, step.start + len(step.of))
-            case Store(type=type_, values=values):
-                self._sources(step, len(values), type_, wider=True)
-            case Atomic(type=type_, operands=operands):
-                self._sources(step, len(operands), type_, wider=False)
-            case Barrier(pred=Reg(name)) if self.registers.types[name] != PRED:
-                node = step.exprs[-1]
-                raise self.source.error("this is no predicate", node.start, node.end, "make one with `setp`")
-        if isinstance(statement, Load | Store | Atomic) and isinstance(statement.address, Addr):
-            self._window(step, statement.address)
-
-    def _window(self, step: Step, where: Addr) -> None:
-        """`.shared` is the thread's own CTA; that of another CTA of the cluster is `.shared::cluster`."""
-        owner = self.memory.object(where.name).owner
-        words = step.text.split(".")
-        own = next((word for word in words if word in ("shared", "shared::cta")), None)
-        if owner is None or own is None or (owner.device, owner.cta) == (self.place.device, self.place.cta):
-            return
-        start = step.start + step.text.index(f".{own}") + 1
-        message = f"`{where.name}` is shared memory of another CTA of the cluster"
-        better = ".".join("shared::cluster" if word == own else word for word in words)
-        raise self.source.error(message, start, start + len(own), f"write `{better}`")
-
-    def _known(self, node: Node) -> None:
-        if node.kind == "memory" and node.args[0].kind == "name":
-            self.words.pointer(node.args[0])
-        for item in node.args or (node,):
-            if item.kind == "name" and item.text != "_":
-                name = item.text.removeprefix("%")
-                if name not in self.registers.readable and self.memory.seen(item.text, self.place) is None:
-                    raise self.words.never(item)
-
-    def _sources(self, step: Step, count: int, type_: Type, *, wider: bool) -> None:
-        """Each value that is written has the width of the access; a store may cut a wider one."""
-        after = next(i for i, node in enumerate(step.exprs) if node.kind == "memory") + 1
-        nodes = [item for node in step.exprs[after:] for item in (node.args if node.kind == "vector" else (node,))]
-        for node in nodes[:count]:
-            found = self.words.type_of(node)
-            computed = found == PRED and node.kind != "name"
-            if found is None or computed or found.bits == type_.bits or (wider and found.bits > type_.bits):
-                continue
-            message = f"width mismatch: `{step.text}` needs {bits_of(type_)}, this has {bits_of(found)}"
-            hint = f"convert it first: `cvt.u{type_.bits}.u{found.bits}`"
-            hint = "make a number with `selp`" if found == PRED else hint
-            raise self.source.error(message, node.start, node.end, hint)
 
 
 def _first_names(step: Step) -> Iterator[str]:
@@ -284,7 +242,7 @@ def _first_names(step: Step) -> Iterator[str]:
 def negation(truth: Expr) -> Expr:
     """The opposite of a predicate.
 
-    >>> from ptxmm.program import Binary, Const
+    >>> from ptxmm.program import Binary, Const, Reg
     >>> negation(Binary("==", Reg("r0"), Const(1))).op
     '!='
     """

@@ -11,6 +11,7 @@ from lark import Lark, UnexpectedCharacters, UnexpectedToken
 from lark.lexer import PatternStr
 
 from ptxmm.errors import InputError, near
+from ptxmm.syntax.lit_spellings import before
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Build, Item, TooDeep
 
@@ -31,7 +32,7 @@ def tree(source: Source) -> Item:
     try:
         return cast(Item, parser().parse(source.text))
     except UnexpectedToken as found:
-        raise _unexpected(found, source) from None
+        raise before(source, *_place(found, source)) or _unexpected(found, source) from None
     except UnexpectedCharacters as found:
         at = found.pos_in_stream or 0
         hint = 'strings stand between two `"` on one line' if source.text[at] == '"' else ""
@@ -65,11 +66,16 @@ NAMES = {
 FIRST = ("SEMICOLON", "RPAR", "CLOSE", "STOP", "END")
 
 
+def _place(found: UnexpectedToken, source: Source) -> tuple[int, int]:
+    token = found.token
+    return (len(source.text.rstrip()),) * 2 if token.type == "$END" else (token.start_pos or 0, token.end_pos or 0)
+
+
 def _unexpected(found: UnexpectedToken, source: Source) -> InputError:
     """A parser's complaint in the words of the language."""
     token, expected = found.token, set(found.accepts or found.expected)
     end = token.type == "$END"
-    start, stop = (len(source.text.rstrip()),) * 2 if end else (token.start_pos or 0, token.end_pos or 0)
+    start, stop = _place(found, source)
     what = "the end of the file" if end else _shown(str(token))
     hint = ""
     if end and "STOP" in expected:

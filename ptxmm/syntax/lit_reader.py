@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from ptxmm.arith import COMPARISONS, LOGICAL, PRED, U32, U64, Type, binary
 from ptxmm.errors import near
 from ptxmm.program import Addr, Binary, Const, Expr, Select, Unary
+from ptxmm.syntax.lit_spellings import complaint
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node
 from ptxmm.syntax.lit_values import EXACT, ONE, TWO, TYPES, WIDEST, Value, bits_of, extended, number, plain, settle
 
 DEEPEST = 200
+SMALL = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,9 @@ class Reader:
             message = f"width mismatch: the left side has {bits_of(a)}, the right side {bits_of(b)}"
             narrow, wide = sorted((a, b), key=lambda t: t.bits)
             hint = "" if a.floating or b.floating else f"widen one with `cvt.{plain(wide)}.{plain(narrow)}`"
+            operand = node.args[0 if a is narrow else -1]
+            if hint and operand.kind == "name" and narrow.bits == SMALL:
+                hint += f", or declare `.reg .b{wide.bits} {operand.text};`, so that a load extends it"
             raise self.source.error(message, node.start, node.end, hint)
         if a.kind == b.kind and a.lanes == b.lanes:
             return plain(a)
@@ -205,6 +210,9 @@ class Reader:
             then, other, cond = (self.value(arg, depth + 1) for arg in node.args)
             return Value(Select(cond.expr, then.expr, other.expr), then.type or other.type)
         if name not in TWO and name not in ONE:
+            strange = complaint(self.source, node.start, node.start + len(node.text))
+            if strange is not None:
+                raise strange
             raise self.source.error(f"unknown function `{name}`", node.start, node.end, near(name, [*TWO, *ONE]))
         count = 2 if name in TWO else 1
         if len(node.args) != count:

@@ -12,16 +12,22 @@ from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
 from ptxmm.syntax.lit_values import Value, bits_of
 
+SMALL = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An instruction gives a register a value of a type; `loaded` says from memory, which decides the sign."""
+    """An instruction gives a register a value of a type; `loaded` says from memory, which decides the sign.
+
+    `extends` is for loads, whose value is extended where the register is wider.
+    """
 
     register: str
     type: Type
     loaded: bool
     start: int
     end: int
+    extends: bool = False
 
 
 @dataclass(slots=True)
@@ -35,6 +41,7 @@ class Registers:
     readable: set[str] = field(default_factory=set)
     perhaps: set[str] = field(default_factory=set)
     writes: dict[str, list[Write]] = field(default_factory=dict)
+    uses: dict[str, int] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
 
     def write(self, write: Write) -> None:
@@ -42,28 +49,39 @@ class Registers:
         self.writes.setdefault(write.register, []).append(write)
         self.readable.add(write.register)
 
+    def use(self, name: str, bits: int) -> None:
+        """Note that an instruction reads a register as a value of so many bits."""
+        self.uses[name] = max(bits, self.uses.get(name, 0))
+
+    def extended(self, name: str) -> bool:
+        """Whether only loads write a register, so that it may be wider than they are."""
+        return name not in self.declared and all(write.extends for write in self.writes.get(name, ()))
+
     def decide(self) -> None:
         """Give each register that an instruction writes its type; an error where two widths conflict."""
         for name, writes in self.writes.items():
             declared = self.declared.get(name)
+            widest = max(writes, key=lambda write: write.type.bits)
             for write in writes:
-                self._fits(name, write, declared, writes[0])
-            self.types[name] = declared or _common(writes)
+                self._fits(name, write, declared, widest)
+            needed = self.uses.get(name, 0) if self.extended(name) and widest.type.bits <= SMALL else 0
+            self.types[name] = declared or _common(writes, max(needed, widest.type.bits))
         for name, type_ in self.declared.items():
             if name in self.listed:
                 self.types.setdefault(name, type_)
 
-    def _fits(self, name: str, write: Write, declared: Type | None, first: Write) -> None:
-        wanted = declared or first.type
-        narrow = declared is not None and write.loaded and write.type.bits < declared.bits and declared != PRED
+    def _fits(self, name: str, write: Write, declared: Type | None, widest: Write) -> None:
+        wanted = declared or widest.type
+        whole = wanted.floating and (declared is not None or not widest.extends)
+        narrow = write.extends and write.type.bits < wanted.bits and not whole
         if (write.type.bits == wanted.bits and (write.type == PRED) == (wanted == PRED)) or narrow:
             return
-        before = f"is declared `.{declared}`" if declared else f"was written as `.{first.type}`"
+        before = f"is declared `.{declared}`" if declared else f"is written as `.{widest.type}`"
         message = f"width mismatch: `{name}` {before}, here it gets {bits_of(write.type)}"
         raise self.source.error(message, write.start, write.end, "use another register, or convert with `cvt`")
 
 
-def _common(writes: list[Write]) -> Type:
+def _common(writes: list[Write], bits: int) -> Type:
     """The type of a register: signed where it is loaded as signed, or computed as signed throughout."""
     loads = [w.type for w in writes if w.loaded]
     types = loads or [w.type for w in writes]
@@ -72,10 +90,12 @@ def _common(writes: list[Write]) -> Type:
         kinds = {t.kind for t in types} - {"b"}
         signed = "s" in kinds and (bool(loads) or kinds == {"s"})
         floating = next((t for t in types if t.floating), None)
-        if floating is not None and kinds == {floating.kind}:
+        if floating is not None and kinds == {floating.kind} and floating.bits == bits:
             return floating
-        return Type("s" if signed else "u", first.bits)
-    return first
+        return Type("s" if signed else "u", bits)
+    if first.bits == bits:
+        return first
+    return Type("u" if first.floating or first.lanes > 1 else first.kind, bits)
 
 
 @dataclass(frozen=True, slots=True)

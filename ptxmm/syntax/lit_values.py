@@ -20,6 +20,7 @@ TWO = {
     "land": "&&", "lor": "||",
 }  # fmt: skip
 ONE = {"neg": "-", "not": "~", "lnot": "!", "popc": "popc", "abs": "abs", "lane": "lane"}
+FLOAT_BITS = {32: "0f", 64: "0d"}
 EXACT = {"+", "-", "*", "&", "|", "^", "<<", ">>"}
 
 
@@ -80,6 +81,27 @@ def settle(source: Source, value: Value, type_: Type, node: Node) -> Expr:
             message = f"{value.expr.value} is no `.{type_}`"
             raise source.error(message, node.start, node.end, f"a `.{type_}` is {span_of(type_)}")
     return value.expr
+
+
+def no_integer(source: Source, value: Value, type_: Type, node: Node) -> None:
+    """Insist that a number in an instruction of a floating type has a point, or is written by its bits, as in PTX."""
+    integer = value.type is None and value.fraction is None and isinstance(value.expr, Const)
+    if not (integer and type_.floating and type_.lanes == 1 and type_.bits in FLOAT_BITS):
+        return
+    number = value.expr.value if isinstance(value.expr, Const) else 0
+    bits = floating(from_float(float(number), type_) if value.decimal else number, type_)
+    shown = f"`{number}.0` or `{bits}`" if value.decimal else f"`{bits}`"
+    message = f"`{source.text[node.start : node.end]}` is an integer, and this instruction is of type `.{type_}`"
+    raise source.error(message, node.start, node.end, f"write {shown}")
+
+
+def floating(bits: int, type_: Type) -> str:
+    """A floating number by its bits, as PTX writes it.
+
+    >>> floating(0x3F800000, Type("f", 32))
+    '0f3F800000'
+    """
+    return f"{FLOAT_BITS[type_.bits]}{bits & (1 << type_.bits) - 1:0{type_.bits // 4}X}"
 
 
 def plain(type_: Type) -> Type:

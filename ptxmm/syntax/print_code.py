@@ -35,6 +35,7 @@ from ptxmm.program import (
     Unary,
     WarpSync,
 )
+from ptxmm.syntax.lit_values import FLOAT_BITS, floating
 from ptxmm.syntax.print_expr import Printer, offset_by
 
 SLEEP = re.compile(r"nanosleep\.u32 \d{1,9}")
@@ -144,6 +145,8 @@ class Lines:
         return (*instance, *result, number, *rest)
 
     def _value(self, value: Expr, type_: Type) -> str:
+        if isinstance(value, Const) and type_.floating and type_.lanes == 1 and type_.bits in FLOAT_BITS:
+            return floating(value.value, type_)
         return self.printer().expr(value, type_.floating).text
 
     def _values(self, values: tuple[Expr, ...], type_: Type) -> str:
