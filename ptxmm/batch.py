@@ -10,19 +10,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported
-from ptxmm.expect import judged, stated_words
+from ptxmm.expect import asked_words, judged, property_of, stated_words
 from ptxmm.model import Model
+from ptxmm.options import Options
 from ptxmm.program import Branch, Expect, Program
 from ptxmm.syntax import FORMATS, read_programs
-from ptxmm.verdict import Outcomes, Result
+from ptxmm.verdict import Answer, Outcomes, Result
 
 Answered = Result | Outcomes
-
-if TYPE_CHECKING:
-    from ptxmm.check import Options
 
 ENGINES = {"z3": "ptxmm.check", "enumeration": "ptxmm.enumeration"}
 
@@ -149,7 +147,7 @@ ASKED = {"check": every_model, "outcomes": one_model}
 
 def properties_of(program: Program, model: str) -> frozenset[str]:
     """What to ask where nothing is named: the outcome, and all that the test states verdicts for."""
-    words = {word.word.removeprefix("no ") for expect in stated(program, model) for word in expect.words}
+    words = {property_of(word) for expect in stated(program, model) for word in expect.words}
     return frozenset({"outcome"} | (words & PROPERTIES))
 
 
@@ -180,11 +178,27 @@ def ask(program: Program, model: str, request: Request) -> Answered:
         raise KeyboardInterrupt
     if isinstance(answer, Result):
         line = next((expect.at.line for expect in stated(program, answer.model)), 0)
-        answer = judged(answer, stated_words(program, answer.model, default_model()))
+        answer = _as_asked(answer, properties)
+        words = asked_words(stated_words(program, answer.model, default_model()), properties)
+        answer = judged(answer, words)
         return replace(answer, line=line, program=program if request.options.witness else None)
     from ptxmm.syntax.print_lit import condition
 
     return replace(answer, condition=condition(program))
+
+
+def _as_asked(result: Result, properties: frozenset[str]) -> Result:
+    """The result of an engine that decides less, or more, than it is asked."""
+    if "outcome" not in properties and result.verdict not in ("unsupported", "error", "no condition"):
+        result = replace(result, verdict="not asked", why="", by=(), witness=None)
+    if result.verdict == "unsupported":
+        return result
+    unknown = Answer("unknown", why="this engine does not decide it")
+    for noun in properties - {"outcome"}:
+        if getattr(result, noun).verdict == "not asked":
+            changes: dict[str, Any] = {noun: unknown}
+            result = replace(result, **changes)
+    return result
 
 
 @lru_cache(maxsize=64)

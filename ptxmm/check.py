@@ -15,7 +15,7 @@ from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending
-from ptxmm.expect import judged, stated_words
+from ptxmm.expect import asked_words, judged, property_of, stated_words
 from ptxmm.formula import Lit
 from ptxmm.graph import event_graph
 from ptxmm.hangs import hang
@@ -37,7 +37,8 @@ def check(program: Program, model: Model, options: Options) -> Result:
     start = time.perf_counter()
     deadline = Deadline.after(options.timeout)
     quantifier = program.condition.quantifier.value if program.condition else ""
-    result = Result(program.path, program.name, program.variant, model.name, quantifier, bound=options.bound)
+    verdict = "not asked" if program.condition and "outcome" not in options.properties else "no condition"
+    result = Result(program.path, program.name, program.variant, model.name, quantifier, verdict, bound=options.bound)
     try:
         result = _decided(program, model, options, deadline, result)
     except Unsupported as reason:
@@ -45,13 +46,13 @@ def check(program: Program, model: Model, options: Options) -> Result:
     except Undecided as reason:
         unknown = Answer("unknown", why=str(reason))
         race = unknown if "race" in options.properties else result.race
-        result = replace(result, verdict="unknown", why=str(reason), race=race)
+        result = replace(result, verdict=_void(result), why=str(reason), race=race)
     from ptxmm.cat import DEFAULT_MODEL
 
     words = stated_words(program, model.name, DEFAULT_MODEL)
     if result.verdict != "unsupported":
         result = _unanswered(_hangs(program, model, options, words, deadline, result), options)
-    result = judged(result, words)
+    result = judged(result, asked_words(words, options.properties))
     return replace(result, seconds=time.perf_counter() - start)
 
 
@@ -66,7 +67,7 @@ def _hangs(
     """Hangs under the asked progress model, and under each that a stated verdict names."""
     if "hang" not in options.properties:
         return replace(result, progress=options.progress)
-    named = [word.progress for word in words if word.progress is not None]
+    named = [word.progress or "fair" for word in words if property_of(word) == "hang"]
     answers: dict[str, Answer] = {}
     for progress in dict.fromkeys([options.progress, *named]):
         try:
@@ -111,7 +112,7 @@ def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
 def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
     """Whether the condition's states are reachable."""
     condition = encoding.program.condition
-    if condition is None:
+    if condition is None or "outcome" not in options.properties:
         return result
     every = condition.quantifier is Quantifier.FORALL
     goal: Expr = Unary("!", condition.formula) if every else condition.formula
@@ -229,11 +230,11 @@ def _uncertain(encoding: Encoding, answers: dict[str, Found], result: Result) ->
 
 
 def _void(result: Result) -> str:
-    return result.verdict if result.verdict == "no condition" else "unknown"
+    return result.verdict if result.verdict in ("no condition", "not asked") else "unknown"
 
 
 def _reasons(encoding: Encoding, found: Found) -> list[str]:
-    known = encoding.formulas.value(range(2, encoding.formulas.next + 1), found.assignment or {})
+    known = encoding.formulas.value([lit for lit, _ in encoding.graph.bad], found.assignment or {})
     reasons = [why for lit, why in encoding.graph.bad if (known[lit] if lit > 0 else not known[-lit])]
     return list(dict.fromkeys(reasons)) or [why for _, why in encoding.graph.bad]
 

@@ -6,6 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
+from io import StringIO
 from typing import Any
 
 import click
@@ -20,12 +22,14 @@ from ptxmm.cli_options import (
     jobs_option,
     model_option,
     paths_argument,
+    progress_option,
     property_option,
     unicode,
     which_options,
     width,
     witness_option,
 )
+from ptxmm.cli_output import BROKEN_PIPE, complain, finish, lead_nowhere, prepare, say
 from ptxmm.cli_prove import prove
 from ptxmm.errors import PtxmmError
 from ptxmm.verdict import Result
@@ -46,6 +50,7 @@ def cli() -> None:
 @paths_argument
 @model_option
 @property_option
+@progress_option
 @how_options
 @which_options
 @jobs_option
@@ -62,7 +67,7 @@ def check(context: click.Context, /, output: str, stop: bool, **asked: Any) -> N
 
     start = time.perf_counter()
     batch = Batch.of("check", **asked)
-    report = TextReport(click.echo, colour=colourful(), unicode=unicode())
+    report = TextReport(partial(say, styled=True), colour=colourful(), unicode=unicode())
     results = []
     for result in batch.answers():
         assert isinstance(result, Result)
@@ -78,11 +83,11 @@ def check(context: click.Context, /, output: str, stop: bool, **asked: Any) -> N
     if output == "json":
         from ptxmm.report.json import check_report
 
-        click.echo(check_report(results))
+        say(check_report(results))
     elif output == "sarif":
         from ptxmm.report.sarif import sarif_report
 
-        click.echo(sarif_report(results))
+        say(sarif_report(results))
     else:
         report.end(time.perf_counter() - start)
     context.exit(2 if batch.incomplete else exit_code(map(standing, results)))
@@ -94,13 +99,12 @@ def _evidence(result: Result, *, shown: bool) -> None:
     from ptxmm.report.witness import evidence
 
     if text := evidence(result, width()):
-        click.echo(f"\n{text}\n")
+        say(f"\n{text}\n")
 
 
 def _complain(result: Result) -> None:
     if result.verdict == "error":
-        sys.stdout.flush()
-        click.echo(result.why, err=True)
+        complain(result.why)
 
 
 @cli.command(epilog=example("ptxmm outcomes mp.lit", "ptxmm outcomes litmus/basic --format json"))
@@ -130,11 +134,11 @@ def outcomes(context: click.Context, /, output: str, **asked: Any) -> None:
         elif not answer.complete:
             standings.add(Standing.UNKNOWN)
         if output == "text":
-            click.echo(outcomes_text(answer, width()) + "\n")
+            say(outcomes_text(answer, width()) + "\n")
     if output == "json":
         from ptxmm.report.json import outcomes_report
 
-        click.echo(outcomes_report(found))
+        say(outcomes_report(found))
     context.exit(2 if batch.incomplete else exit_code(standings))
 
 
@@ -162,9 +166,9 @@ def show(context: click.Context, /, form: str, **asked: Any) -> None:
         try:
             for program in read(path, batch.request.format):
                 if matches(program.full_name, batch.request.pattern):
-                    click.echo(shown(program, form, batch.request))
+                    say(shown(program, form, batch.request), styled=not sys.stdout.isatty())
         except PtxmmError as failed:
-            click.echo(str(failed), err=True)
+            complain(str(failed))
             code = 2
     context.exit(code)
 
@@ -175,7 +179,7 @@ def models(output: str) -> None:
     """List the models that come with ptxmm, and what each supports."""
     from ptxmm.report.models import models_json, models_text
 
-    click.echo(models_json() if output == "json" else models_text(width()))
+    say(models_json() if output == "json" else models_text(width()))
 
 
 cli.add_command(prove)
@@ -183,35 +187,39 @@ cli.add_command(prove)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; whatever goes wrong is one sentence and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run(arguments))
+    prepare()
+    code = _run(sys.argv[1:] if arguments is None else list(arguments))
+    finish()
+    sys.exit(code)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: list[str]) -> int:
     try:
-        code = cli.main(arguments, prog_name="ptxmm", standalone_mode=False)
+        with cli.make_context("ptxmm", arguments) as context:
+            cli.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as wrong:
-        wrong.show()
+        text = StringIO()
+        wrong.show(text)
+        complain(text.getvalue().rstrip("\n"))
         return 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("ptxmm: interrupted", err=True)
+        complain("ptxmm: interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        lead_nowhere(sys.stdout)
+        return BROKEN_PIPE
     except PtxmmError as wrong:
-        click.echo(f"ptxmm: {wrong}", err=True)
+        complain(f"ptxmm: {wrong}")
+        return 2
+    except OSError as wrong:
+        complain(f"ptxmm: {(wrong.strerror or str(wrong)).lower()}")
         return 2
     except Exception as wrong:
         if os.environ.get("PTXMM_DEBUG"):
             raise
-        click.echo(f"ptxmm: {type(wrong).__name__}: {wrong}; {REPORT_IT}", err=True)
+        complain(f"ptxmm: {type(wrong).__name__}: {wrong}; {REPORT_IT}")
         return 2
-    return int(code or 0)
-
-
-if __name__ == "__main__":
-    main()
+    return 0

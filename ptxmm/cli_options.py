@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ptxmm.batch import ENGINES, PROPERTIES, Answered, Request, find, model_named, plan, run
+from ptxmm.cli_output import complain
+from ptxmm.options import PROGRESS, Options
 from ptxmm.syntax import FORMATS
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 SHOWN = "-"
 LONGEST = 1_000_000
+NARROWEST = 40
 
 EXIT_CODES = """\b
 Exit codes:
@@ -55,7 +58,9 @@ def _properties(_context: click.Context, _option: click.Parameter, value: str | 
     words = frozenset(word.strip() for word in value.split(","))
     if words <= PROPERTIES:
         return words
-    raise click.BadParameter(f"{', '.join(sorted(words - PROPERTIES))}: choose from {', '.join(sorted(PROPERTIES))}")
+    raise click.BadParameter(
+        f"{', '.join(map(repr, sorted(words - PROPERTIES)))}: choose from {', '.join(sorted(PROPERTIES))}"
+    )
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, value: float) -> float:
@@ -91,7 +96,11 @@ jobs_option = click.option(
 )
 property_option = click.option(
     "--property", "properties", callback=_properties, metavar="WORD[,WORD]...",
-    help="What to decide: outcome, race. Default: outcome, and all that the test states.",
+    help="What to decide: outcome, race, hang. Default: outcome, and all that the test states.",
+)  # fmt: skip
+progress_option = click.option(
+    "--progress", type=click.Choice(PROGRESS), default="fair", show_default=True,
+    help="How threads are scheduled: which of them `hang` may leave waiting for ever.",
 )  # fmt: skip
 witness_option = click.option(
     "--witness", is_flag=False, flag_value=SHOWN, default=None, metavar="[DIR]",
@@ -112,22 +121,22 @@ class Batch:
     @classmethod
     def of(cls, question: str, *, paths: tuple[str, ...], models: tuple[str, ...] = (), **asked: Any) -> Batch:
         """The batch that options ask for; paths that name no test are complained about at once."""
-        from ptxmm.check import Options
-
         paths, drawn = _drawn(paths, asked.get("witness"))
         if not paths:
             raise click.UsageError("Missing argument 'PATH...'.", click.get_current_context())
         files, complaints = find(paths)
         for complaint in complaints:
-            click.echo(f"ptxmm: {complaint}", err=True)
+            complain(f"ptxmm: {complaint}")
         for model in models:
-            model_named(model)
+            if not model_named(model).axioms:
+                complain(f"ptxmm: {model}: warning: the model has no axiom, so it allows everything")
         options = Options(
             properties=frozenset({"outcome"}),
             bound=asked["bound"],
             timeout=asked["timeout"],
             witness=bool(asked.get("witness")),
             engine=asked["engine"],
+            progress=asked.get("progress", "fair"),
         )
         request = Request(options, question, models, asked.get("properties"), asked["format"], asked["pattern"])
         return cls(files, request, asked["jobs"] or cores(), bool(complaints), drawn)
@@ -166,12 +175,12 @@ def cores() -> int:
 
 
 def width() -> int:
-    """The columns of the terminal, 100 without one."""
+    """The columns of the terminal, but not fewer than text can be set in; 100 without one."""
     if not sys.stdout.isatty():
         return 100
     from shutil import get_terminal_size
 
-    return get_terminal_size((100, 24)).columns
+    return max(NARROWEST, get_terminal_size((100, 24)).columns)
 
 
 def colourful() -> bool:

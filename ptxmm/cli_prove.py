@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmm.cli_options import example, width
+from ptxmm.cli_output import say
 
 if TYPE_CHECKING:
     from ptxmm.prove.results import Result
@@ -52,7 +53,7 @@ def prove(context: click.Context, /, names: tuple[str, ...], every: bool, listed
     from ptxmm.report.prove import exit_code, list_text, prove_report, summary, theorem_text
 
     if listed:
-        click.echo(list_text(width()))
+        say(list_text(width()))
         return
     if bool(names) == every:
         raise click.UsageError("Name theorems, or say --all.", context)
@@ -62,8 +63,8 @@ def prove(context: click.Context, /, names: tuple[str, ...], every: bool, listed
         for result in found:
             results.append(result)
             if output == "text":
-                click.echo(theorem_text(result, width(), examples=shown))
-    click.echo(prove_report(results) if output == "json" else summary(results, time.perf_counter() - start))
+                say(theorem_text(result, width(), examples=shown))
+    say(prove_report(results) if output == "json" else summary(results, time.perf_counter() - start))
     context.exit(exit_code(results))
 
 

@@ -41,15 +41,26 @@ class InputError(PtxmmError):
 
     def __str__(self) -> str:
         at = self.at
-        head = f"{at.path}:{at.line}:{at.column}: error: {self.message}"
+        head = f"{printable(at.path)}:{at.line}:{at.column}: error: {self.message}"
         return "\n".join([head, *excerpt(at), *([f"  hint: {self.hint}"] if self.hint else [])])
+
+
+def printable(text: str, kept: str = "") -> str:
+    r"""The text with nothing in it that moves a terminal's cursor or changes its state, except what is `kept`.
+
+    >>> printable("\x1b[31mred\ttext")
+    '?[31mred text'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in kept else " " if c == "\t" else "?" for c in text)
 
 
 def excerpt(at: Span) -> list[str]:
     """The line that `at` points at, without its indentation and cut to a readable length, and the caret below."""
     if not at.source.strip():
         return []
-    expanded = "".join(" " if c == "\t" else c if c.isprintable() else "?" for c in at.source.rstrip("\r\n"))
+    expanded = printable(at.source.rstrip("\r\n"))
     indent = len(expanded) - len(expanded.lstrip())
     first = max(indent, at.column - 1 - SHOWN // 2) if at.column - 1 - indent > SHOWN else indent
     shown = expanded[first : first + SHOWN].rstrip()

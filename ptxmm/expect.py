@@ -15,6 +15,22 @@ def stated_words(program: Program, model: str, default: str) -> tuple[Word, ...]
     return tuple(word for expect in program.expects if model in (expect.models or (default,)) for word in expect.words)
 
 
+def property_of(word: Word) -> str:
+    """The property that a word is a verdict on; `unsupported` is one on all of them.
+
+    >>> property_of(Word("no race")), property_of(Word("allowed")), property_of(Word("unsupported"))
+    ('race', 'outcome', '')
+    """
+    if word.word == "unsupported":
+        return ""
+    return "outcome" if word.word in OUTCOMES else word.word.removeprefix("no ")
+
+
+def asked_words(words: tuple[Word, ...], properties: frozenset[str]) -> tuple[Word, ...]:
+    """The words on what was asked: on these properties, and `unsupported`."""
+    return tuple(word for word in words if property_of(word) in {"", *properties})
+
+
 def judged(result: Result, words: tuple[Word, ...]) -> Result:
     """The result with what was expected, whether it came out so, and a sentence for each difference."""
     surprises = tuple(s for s in (_surprise(result, word) for word in words) if s)
@@ -48,9 +64,9 @@ def _surprise(result: Result, word: Word) -> str:
 
 
 def _answer(result: Result, word: Word) -> Answer:
-    """The answer that a word is about, under the progress model it names."""
-    if word.progress is not None and word.progress != result.progress:
-        return dict(result.hangs).get(word.progress, Answer("unknown"))
+    """The answer that a word is about: of a hang, under the progress model it names, `fair` where it names none."""
+    if property_of(word) == "hang":
+        return {**dict(result.hangs), result.progress: result.hang}.get(word.progress or "fair", Answer("unknown"))
     answer: Answer = getattr(result, word.word.removeprefix("no "))
     return answer
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PROGRESS = ("fair", "hsa", "obe", "hsa-obe", "lobe", "unfair")
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

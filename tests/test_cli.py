@@ -213,6 +213,17 @@ def test_witness_shows_the_axioms(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert "forbidden by causality" in out.lower()
 
 
+def test_a_witness_shows_no_synchronisation_that_the_verdict_did_not_depend_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own = tmp_path / "own.cat"
+    own.write_text('"own"\nlet sync = syncbar | sync_fence\nempty rmw & (fr; co) as atomic\n')
+    code, out, err = run(capsys, "check", ROOT / "litmus" / "basic" / "SB.lit", "-m", own, "--witness")
+    assert (code, err) == (0, "")
+    assert "\n    fr " in out
+    assert "\n    sync " not in out
+
+
 def test_witness_with_a_folder_draws(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = write(tmp_path, release="relaxed", expect="allowed")
     code, _, _ = run(capsys, "check", path, "--witness", tmp_path / "drawn" / "here")

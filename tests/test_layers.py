@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ptxmm"
 
 LAYERS = [
-    "errors formula resources solve arith pool",
+    "errors resources arith pool options",
+    "deadline files",
+    "formula solve",
     "program isa_form closure",
     "model verdict relation values spins isa_text isa_operands isa_rules",
     "cat expect plan memory unroll isa_site isa_slots",
@@ -28,6 +30,7 @@ LAYERS = [
     "states",
     "batch prove",
     "report",
+    "cli_output",
     "cli_options",
     "cli_prove",
     "cli",

@@ -10,6 +10,7 @@ from ptxmm.cat.source import LARGEST, Source, blank_comments, declared_features
 from ptxmm.cat.support import inferred_features
 from ptxmm.cat.written import Claim, Define, Include
 from ptxmm.errors import InputError, Span, near
+from ptxmm.files import read_text
 from ptxmm.model import Model
 from ptxmm.resources import models_dir
 
@@ -111,16 +112,7 @@ def _find(name_or_path: str) -> Path:
 
 
 def _text(path: Path) -> Source:
-    start = Span(str(path), 1, 1)
-    try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"the model cannot be read: {reason}", start) from None
-    if len(data) > LARGEST:
-        raise InputError("the file is too large for a model", start)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    return Source(str(path), text.replace("\r\n", "\n"))
+    text = read_text(path, "model", otherwise="latin-1")
+    if len(text) > LARGEST:
+        raise InputError("the file is too large for a model", Span(str(path), 1, 1))
+    return Source(str(path), text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmm.errors import printable
 from ptxmm.program import Program
 from ptxmm.report.columns import INIT, Column, Layout, lay_out
 from ptxmm.report.svg import COLOURS, SYNC_COLOUR
@@ -58,4 +59,4 @@ def quoted(*lines: str) -> str:
     >>> print(quoted('say "x"', "y"))
     "say \"x\"\ny"
     """
-    return '"' + r"\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
+    return '"' + r"\n".join(printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ptxmm import __version__
 from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
+
+_UNPRINTABLE = re.compile(r"[^\n -~]")
 
 
 def check_report(results: Iterable[Result]) -> str:
@@ -33,7 +36,26 @@ def theorems_report(theorems: Sequence[dict[str, Any]]) -> str:
 
 
 def _printed(value: dict[str, Any]) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False)
+    return document(value)
+
+
+def document(value: dict[str, Any]) -> str:
+    r"""A value as JSON text in which characters that cannot be printed are escaped.
+
+    >>> print(document({"café": "\u202e"}))
+    {
+     "café": "\u202e"
+    }
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return text if text.replace("\n", "").isprintable() else _UNPRINTABLE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[0].isprintable():
+        return found[0]
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
 
 
 def _versions() -> dict[str, str | None]:
@@ -56,7 +78,8 @@ def result_object(result: Result) -> dict[str, Any]:
         "condition": result.condition or None,
         "verdict": result.verdict,
         "race": _answer(result.race) | {"on": list(result.race.on), "pairs": [_race(r) for r in result.race.races]},
-        "hang": _answer(result.hang) | {"progress": "fair"},
+        "hang": _hang(result.hang, result.progress),
+        "hangs": [_hang(answer, progress) for progress, answer in result.hangs],
         "undefined": {
             "verdict": result.undefined.verdict,
             "why": [result.undefined.why] if result.undefined.why else [],
@@ -77,6 +100,11 @@ def result_object(result: Result) -> dict[str, Any]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     return {"verdict": answer.verdict} | ({"why": answer.why} if answer.why else {})
+
+
+def _hang(answer: Answer, progress: str) -> dict[str, Any]:
+    witness = {"witness": execution_object(answer.witness)} if answer.witness is not None else {}
+    return _answer(answer) | {"progress": progress} | witness
 
 
 def _race(race: Race) -> dict[str, Any]:

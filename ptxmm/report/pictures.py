@@ -1,4 +1,4 @@
-"""The executions behind results as files: SVG and DOT, one of each for a witness and for each race."""
+"""The executions behind results as files: SVG and DOT, one of each for a witness, each race and each hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from ptxmm.errors import PtxmmError
 from ptxmm.report.dot import execution_dot
 from ptxmm.report.svg import execution_svg
-from ptxmm.report.text import verdict_words
+from ptxmm.report.text import answers, verdict_words
 from ptxmm.verdict import Execution, Race, Result
 
 
@@ -51,6 +51,9 @@ def _executions(result: Result) -> Iterator[tuple[str, Execution, Race | None]]:
         yield stem, result.witness, None
     for race in result.race.races:
         yield file_name(f"{stem}.race-{race.on}"), race.witness, race
+    for noun, answer in answers(result).items():
+        if answer.witness is not None:
+            yield file_name(f"{stem}.{noun}"), answer.witness, None
 
 
 def file_name(text: str) -> str:

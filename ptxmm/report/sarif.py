@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ptxmm import __version__
+from ptxmm.report.json import document
 from ptxmm.report.text import Standing, remarks, standing, verdict_words
 from ptxmm.verdict import Result
 
@@ -42,7 +42,7 @@ def sarif_report(results: Iterable[Result]) -> str:
         "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()],
     }
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(r) for r in results]}
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False)
+    return document({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from ptxmm.errors import printable
 from ptxmm.program import Program
 from ptxmm.report.columns import INIT, Edge, Layout, Row, lay_out
 from ptxmm.verdict import Execution, Race
@@ -228,7 +229,7 @@ def _opening(width: float, height: float, title: str, edges: list[Edge]) -> list
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" font-size="13">',
-        f"<title>{escape(title)}</title>",
+        f"<title>{_escaped(title)}</title>",
         "<defs>",
         *(_arrowhead(colour) for colour in colours),
         "</defs>",
@@ -272,8 +273,12 @@ def _header(box: Box) -> str:
     return _text(box.middle, box.y + LINE, box.lines[0], ' text-anchor="middle" font-weight="bold"')
 
 
+def _escaped(text: str) -> str:
+    return escape(printable(text))
+
+
 def _text(x: float, y: float, text: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" xml:space="preserve"{more}>{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" xml:space="preserve"{more}>{_escaped(text)}</text>'
 
 
 def _names(curves: list[Curve], drawing: Drawing) -> Iterator[str]:

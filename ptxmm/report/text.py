@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ptxmm.errors import printable
+from ptxmm.expect import OUTCOMES
 from ptxmm.verdict import Answer, Result
 
 
@@ -36,7 +38,7 @@ def standing(result: Result) -> Standing:
         return Standing.EXPECTED
     if result.ok is False:
         return Standing.SURPRISE if any(_contradicted(w, result) for w in result.expected) else Standing.UNKNOWN
-    if "unknown" in (result.verdict, result.race.verdict, result.hang.verdict, result.undefined.verdict):
+    if "unknown" in (result.verdict, *(answer.verdict for answer in answers(result).values())):
         return Standing.UNKNOWN
     return Standing.UNSUPPORTED if result.verdict == "unsupported" else Standing.UNSTATED
 
@@ -44,14 +46,13 @@ def standing(result: Result) -> Standing:
 def _contradicted(word: str, result: Result) -> bool:
     """Whether a stated word is wrong, and not merely unknown."""
     noun, _, on = word.removeprefix("no ").partition(" on ")
-    answers = {"race": result.race, "hang": result.hang, "undefined": result.undefined}
-    answer = answers.get(noun.partition("[")[0])
-    if answer is None:
+    if noun in OUTCOMES or word == "unsupported":
         return result.verdict not in ("unknown", word)
+    answer = answers(result).get(noun.replace("[fair]", ""), Answer("unknown"))
     if answer.verdict != ("no" if word.startswith("no ") else "yes"):
         return answer.verdict != "unknown"
-    named, found = set(on.split(", ")), set(answer.on)
-    return bool(on) and named != found and not (answer.why and found < named)
+    named, seen = set(on.split(", ")), set(answer.on)
+    return bool(on) and named != seen and not (answer.why and seen < named)
 
 
 def exit_code(standings: Iterable[Standing]) -> int:
@@ -86,7 +87,7 @@ class TextReport:
         self.tests.add((result.path, result.name))
         self.write(self._line(result, kind))
         for sentence in remarks(result):
-            self.write(f"    {sentence}")
+            self.write(f"    {printable(sentence)}")
         return kind
 
     def end(self, seconds: float) -> None:
@@ -102,8 +103,8 @@ class TextReport:
         shown = mark if self.unicode else plain
         if self.colour:
             shown = f"\x1b[{colour}m{shown}\x1b[0m"
-        verdict = verdict_words(result)
-        return f"{shown} {result.name:<28} {result.model:<8} {verdict:<32} {duration(result.seconds):>7}"
+        name, model, verdict = (printable(s) for s in (result.name, result.model, verdict_words(result)))
+        return f"{shown} {name:<28} {model:<8} {verdict:<32} {duration(result.seconds):>7}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -119,15 +120,23 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
+def answers(result: Result) -> dict[str, Answer]:
+    """What was asked beside the condition, by the noun that a test would state."""
+    hangs = ((result.progress, result.hang), *result.hangs)
+    named = {"hang" if progress == "fair" else f"hang[{progress}]": answer for progress, answer in hangs}
+    return {"race": result.race, **named, "undefined": result.undefined}
+
+
 def verdict_words(result: Result) -> str:
     """The words of an answer, as a test would state them.
 
     >>> verdict_words(Result("", "mp", None, "sc", verdict="allowed", race=Answer("yes", ("x", "y"))))
     'allowed, race on x, y'
+    >>> verdict_words(Result("", "spin", None, "sc", hang=Answer("no"), hangs=(("obe", Answer("yes")),)))
+    'no hang, hang[obe]'
     """
-    answers = {"race": result.race, "hang": result.hang, "undefined": result.undefined}
-    words = [word for noun, answer in answers.items() if (word := _word(noun, answer))]
-    if result.verdict != "no condition" or not words:
+    words = [word for noun, answer in answers(result).items() if (word := _word(noun, answer))]
+    if result.verdict not in ("no condition", "not asked") or not words:
         words.insert(0, result.verdict)
     return ", ".join(words)
 
@@ -150,7 +159,7 @@ def remarks(result: Result) -> list[str]:
     if result.ok:
         return list(result.notes)
     reasons = [] if not result.why else [f"{result.verdict}: {result.why}"]
-    for noun, answer in (("race", result.race), ("hang", result.hang), ("undefined", result.undefined)):
+    for noun, answer in answers(result).items():
         if answer.verdict == "unknown" and answer.why and answer.why != result.why:
             reasons.append(f"{noun} unknown: {answer.why}")
     return [*result.surprises, *reasons, *result.notes]

@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from ptxmm.program import Program
 from ptxmm.report.columns import Column, Layout, Row, lay_out
+from ptxmm.report.text import answers
 from ptxmm.verdict import Execution, Race, Result
 
 GAP = "  |  "
@@ -14,7 +15,7 @@ MARGIN = "    "
 
 
 def evidence(result: Result, width: int = 100) -> str:
-    """What stands behind a result: the execution of an `allowed`, the axioms of a `forbidden`, a pair for each race."""
+    """What stands behind a result: the execution of an `allowed`, the axioms of a `forbidden`, each race, each hang."""
     parts = []
     if result.witness is not None:
         parts.append(execution_text(result.witness, result.program, width=width))
@@ -22,7 +23,21 @@ def evidence(result: Result, width: int = 100) -> str:
         axioms = f"by {', '.join(result.by)}" if result.by else "whatever the axioms: no execution has these values"
         parts.append(f"{MARGIN}{result.verdict} {axioms}")
     parts += [execution_text(race.witness, result.program, race, width=width) for race in result.race.races]
+    for noun, answer in answers(result).items():
+        if answer.witness is not None:
+            shown = execution_text(answer.witness, result.program, width=width)
+            parts.append("\n".join([shown, *_sentences(noun, answer.why, width)]))
     return "\n\n".join(parts)
+
+
+def _sentences(noun: str, why: str, width: int) -> list[str]:
+    """Why an execution never ends, a line for each thread that does not."""
+    first = MARGIN + f"{noun}:".ljust(6) + " "
+    rest = " " * len(first)
+    lines: list[str] = []
+    for part in why.split("; "):
+        lines += textwrap.wrap(part, width, initial_indent=rest if lines else first, subsequent_indent=rest + "  ")
+    return lines
 
 
 def execution_text(

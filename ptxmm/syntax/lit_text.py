@@ -157,7 +157,7 @@ def _word(found: re.Match[str], text: str) -> str:
 def _table(clean: str, start: int, stop: int, text: str, path: str) -> tuple[list[Cell], list[list[Cell]]]:
     """The header and the rows of `variants`, each of as many cells."""
     lines = []
-    for line in clean[start:stop].splitlines(keepends=True):
+    for line in re.findall(r".+\n?|\n", clean[start:stop]):
         if line.strip():
             lines.append(_cells(line, start))
         start += len(line)

@@ -1,0 +1,56 @@
+"""Texts from files: what is read at all, how much of it, and in which encoding."""
+
+from __future__ import annotations
+
+import stat
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from pathlib import Path
+
+from ptxmm.errors import InputError, Span
+
+LARGEST = 16 << 20
+SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a block device"}
+
+
+def read_text(path: Path, what: str = "test", *, otherwise: str | None = None) -> str:
+    r"""The text of a file that holds a `what`, with `\n` at the ends of lines: UTF-8, or the encoding `otherwise`.
+
+    Regular files and character devices are read, and the pipes below `/dev` (`/dev/stdin`, `/dev/fd/63`), which are the
+    process's own; any other special file could keep the reader waiting for ever.
+    """
+    start = Span(str(path), 1, 1)
+    try:
+        _ensure_readable(path, what, start)
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except (OSError, ValueError) as failed:
+        reason = getattr(failed, "strerror", None) or str(failed)
+        raise InputError(f"cannot read the file: {reason}", start) from None
+    if len(data) > LARGEST:
+        raise InputError(f"the file is too large: more than {LARGEST >> 20} MiB", start)
+    return _decoded(data, what, start, otherwise).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _ensure_readable(path: Path, what: str, start: Span) -> None:
+    kind = stat.S_IFMT(path.stat().st_mode)
+    if kind == stat.S_IFDIR:
+        raise InputError(f"this is a folder, not a {what}", start)
+    if kind in SPECIAL and not (kind == stat.S_IFIFO and path.absolute().is_relative_to("/dev")):
+        raise InputError(f"this is {SPECIAL[kind]}, not a file with a {what}", start)
+
+
+def _decoded(data: bytes, what: str, start: Span, otherwise: str | None) -> str:
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise InputError("this is UTF-16, not UTF-8", start, "save the file as UTF-8")
+    if b"\0" in data:
+        raise InputError(f"this is a binary file, not a {what}", start)
+    data = data.removeprefix(BOM_UTF8)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        if otherwise is not None:
+            return data.decode(otherwise)
+        line = data.count(b"\n", 0, wrong.start) + 1
+        column = wrong.start - (data.rfind(b"\n", 0, wrong.start) + 1) + 1
+        message = f"this is not UTF-8 (Latin-1, perhaps): the byte 0x{data[wrong.start]:02x}"
+        raise InputError(message, Span(start.path, line, column), "save the file as UTF-8") from None
