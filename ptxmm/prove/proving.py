@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import z3
 
@@ -31,6 +32,11 @@ class Step:
     truth: Truth
     used: frozenset[str] = frozenset()
     why: str = ""
+
+
+def _cases(one: Sentence) -> tuple[Sentence, ...]:
+    """The alternatives of a sentence without premises, each for itself: one of them is true."""
+    return (one,) if one.premises else tuple(Sentence((), (part,)) for part in one.alternatives)
 
 
 class Proof:
@@ -69,7 +75,7 @@ class Proof:
     def _questions(self, part: Lemma | Induction) -> Iterator[Question]:
         match part:
             case Lemma():
-                yield self.lemma(part)
+                yield from self.lemma(part)
             case Induction():
                 yield from self.induction(part)
 
@@ -87,14 +93,17 @@ class Proof:
         found.refute(z3.And([found.say(one, ESTABLISHED) for one in goals]))
         return found
 
-    def lemma(self, lemma: Lemma) -> Question:
-        """That a lemma holds; only a general one looks into the definitions of what it assumes."""
+    def lemma(self, lemma: Lemma) -> Iterator[Question]:
+        """That a lemma holds; one that follows from definitions is asked for each case of its hypotheses."""
         goal = sentence(lemma.says)
-        found = Question(
-            lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general, defines=lemma.defines
-        )
-        found.refute(found.say(goal, ESTABLISHED))
-        return found
+        by = [h for h in lemma.by if h in self.assumed]
+        for case in product(*(_cases(h.sentence) if lemma.defines else (h.sentence,) for h in by)):
+            found = Question(
+                lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general, defines=lemma.defines,
+                cases=dict(zip(by, case, strict=True)),
+            )  # fmt: skip
+            found.refute(found.say(goal, ESTABLISHED))
+            yield found
 
     def induction(self, part: Induction) -> Iterator[Question]:
         """That a claim holds of the first of a chain, that it is handed on, and that the chain has the event `last`."""
@@ -125,6 +134,7 @@ class Question:
     def __init__(
         self, name: str, proof: Proof, by: Collection[Hypothesis] = (), after: Collection[str] = (), *,
         goals: Collection[Sentence] = (), general: bool = False, defines: bool = False,
+        cases: Mapping[Hypothesis, Sentence] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.named = name, {} if general else proof.named
         self.logic = Logic(proof.model, () if general else MODEL_NAMES)
@@ -136,7 +146,8 @@ class Question:
             about = {event for one in (*known, *(h.sentence for h in by), *goals) for event in one.events}
             given = [one for one in map(sentence, proof.theorem.given) if not about.isdisjoint(one.events)]
             self.claims += [Claim("given", self.say(one, USED)) for one in given]
-            self.claims += [Claim(h.name, self.say(h.sentence, USED)) for h in by if h in proof.assumed]
+            said = {h: h.sentence for h in by if h in proof.assumed} | dict(cases or {})
+            self.claims += [Claim(h.name, self.say(one, USED)) for h, one in said.items()]
         self.claims += [Claim("lemma", self.say(one, USED)) for one in known]
 
     def add(self, *facts: Formula) -> None:

@@ -61,7 +61,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("empty po-loc \\ (po & loc)", "by definition"),
     Fact("empty (po & loc) \\ po-loc", "by definition"),
     # places
-    Fact("empty loc \\ (M * M)", "only memory operations have an address"),
+    Fact("empty (loc & _ * _) \\ (M * M)", "only memory operations have an address"),
     Fact("empty [M] \\ loc", "an access overlaps itself"),
     Fact("empty loc^-1 \\ loc", "8.2.1: overlap is symmetric"),
     Fact("empty (loc ; loc) \\ loc", "without mixed sizes, overlap is transitive"),
