@@ -141,11 +141,18 @@ RELEASE = (RELEASES, STRONG)
 WAITED = WAIT[:-1]
 PAIR = (*MEETING, *RELEASE, *WORD, *WAITED, *PARTING, *PLACES)
 
+SYNCHRONISED = Lemma(
+    "synchronised",
+    "sync(head, close)",
+    (*RELEASE, *WAITED),
+    ("observed", "apart"),
+    defines=True,
+)
 CAUSAL = Lemma(
     "causal",
     "cause(data, read)",
-    (*MEETING, *RELEASE, *WAITED, *PARTING, *PLACES[1:]),
-    ("observed", "apart"),
+    (*MEETING, *PARTING, *PLACES[1:]),
+    ("synchronised",),
     defines=True,
 )
 
@@ -162,9 +169,8 @@ GRID = Theorem(
         CHAIN,
         SEEN_LAST,
         APART,
-        Lemma(
-            "causal", "cause(data, read)", (*MEETING, *RELEASE, *WAITED, *PARTING, *PLACES[1:]), ("observed", "apart")
-        ),
+        SYNCHRONISED,
+        CAUSAL,
     ),
     text=TEXT,
     slots=SLOTS,

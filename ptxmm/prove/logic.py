@@ -37,7 +37,7 @@ Formula: TypeAlias = Any
 
 EVENT = z3.DeclareSort("Event")
 USED, ESTABLISHED = 1, -1
-MODEL_NAMES = ("cause", "obs")
+MODEL_NAMES = ("cause", "obs", "sync")
 
 
 @dataclass(frozen=True, slots=True)

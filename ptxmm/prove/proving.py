@@ -8,9 +8,9 @@ the claim holds of the whole chain.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 import z3
 
@@ -75,7 +75,7 @@ class Proof:
     def _questions(self, part: Lemma | Induction) -> Iterator[Question]:
         match part:
             case Lemma():
-                yield from self.lemma(part)
+                yield self.lemma(part)
             case Induction():
                 yield from self.induction(part)
 
@@ -93,34 +93,31 @@ class Proof:
         found.refute(z3.And([found.say(one, ESTABLISHED) for one in goals]))
         return found
 
-    def lemma(self, lemma: Lemma) -> Iterator[Question]:
+    def lemma(self, lemma: Lemma) -> Question:
         """That a lemma holds; one that follows from definitions is asked for each case of its hypotheses."""
         goal = sentence(lemma.says)
-        by = [h for h in lemma.by if h in self.assumed]
-        for case in product(*(_cases(h.sentence) if lemma.defines else (h.sentence,) for h in by)):
-            found = Question(
-                lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general, defines=lemma.defines,
-                cases=dict(zip(by, case, strict=True)),
-            )  # fmt: skip
-            found.refute(found.say(goal, ESTABLISHED))
-            yield found
+        found = Question(
+            lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general, defines=lemma.defines
+        )
+        found.refute(found.say(goal, ESTABLISHED))
+        return found
 
     def induction(self, part: Induction) -> Iterator[Question]:
         """That a claim holds of the first of a chain, that it is handed on, and that the chain has the event `last`."""
-        claim, chain = sentence(part.claim), sentence(part.chain)
+        claim, members = sentence(part.claim), sentence(part.chain)
         first, last = self.named[part.first], self.named[part.last]
         w, v = term("w!"), term("v!")
         base = Question("base", self, defines=True)
         base.refute(base.say(claim, ESTABLISHED, w=first))
         yield base
         step = Question("step", self, part.by, part.after)
-        before = z3.And(step.say(chain, ESTABLISHED, w=v), step.say(sentence(part.earlier), ESTABLISHED, v=v, w=w))
+        before = z3.And(step.say(members, ESTABLISHED, w=v), step.say(sentence(part.earlier), ESTABLISHED, v=v, w=w))
         step.add(z3.ForAll([v], z3.Implies(before, step.say(claim, USED, w=v))))
-        step.add(step.say(chain, USED, w=w), w != first, *(fact.sentence for fact in sources(step.logic, w)))
+        step.add(step.say(members, USED, w=w), w != first, *(fact.sentence for fact in sources(step.logic, w)))
         step.refute(step.say(claim, ESTABLISHED, w=w))
         yield step
         inside = Question("chain", self, part.ends, defines=True)
-        inside.refute(inside.say(chain, ESTABLISHED, w=last))
+        inside.refute(inside.say(members, ESTABLISHED, w=last))
         yield inside
 
 
@@ -134,20 +131,21 @@ class Question:
     def __init__(
         self, name: str, proof: Proof, by: Collection[Hypothesis] = (), after: Collection[str] = (), *,
         goals: Collection[Sentence] = (), general: bool = False, defines: bool = False,
-        cases: Mapping[Hypothesis, Sentence] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.named = name, {} if general else proof.named
         self.logic = Logic(proof.model, () if general else MODEL_NAMES)
         self.logic.used |= BASIC
         self.facts: list[Formula] = []
+        self.split: list[list[Claim]] = []
         self.claims = [] if defines else self.logic.axioms()
         known = [proof.known[part] for part in after]
         if not general:
             about = {event for one in (*known, *(h.sentence for h in by), *goals) for event in one.events}
             given = [one for one in map(sentence, proof.theorem.given) if not about.isdisjoint(one.events)]
             self.claims += [Claim("given", self.say(one, USED)) for one in given]
-            said = {h: h.sentence for h in by if h in proof.assumed} | dict(cases or {})
-            self.claims += [Claim(h.name, self.say(one, USED)) for h, one in said.items()]
+            for one in (h for h in by if h in proof.assumed):
+                cases = _cases(one.sentence) if defines else (one.sentence,)
+                self.split.append([Claim(one.name, self.say(case, USED)) for case in cases])
         self.claims += [Claim("lemma", self.say(one, USED)) for one in known]
 
     def add(self, *facts: Formula) -> None:
@@ -175,22 +173,30 @@ class Question:
 
     def sentences(self) -> list[Formula]:
         """All that the solver is given."""
-        claims = [*self.claims, *theory(self.logic), *self.logic.claims]
+        claims = [*self.claims, *theory(self.logic), *self.logic.claims, *chain(*self.split)]
         return [*self.facts, *(claim.sentence for claim in claims)]
 
     def ask(self, timeout: float, work: int) -> Step:
-        """The answer; UNSAT is a proof."""
-        solver = z3.Solver()
-        solver.set("rlimit", work)
-        solver.set("timeout", max(1, int(timeout * 1000)))
-        solver.set("random_seed", 0)
-        solver.add(*self.facts)
-        names: dict[str, str] = {}
-        for number, claim in enumerate([*self.claims, *theory(self.logic), *self.logic.claims]):
-            names[f"claim{number}"] = claim.name
-            solver.assert_and_track(claim.sentence, f"claim{number}")
-        answer = Truth(str(solver.check()))
-        if answer is Truth.UNKNOWN:
-            return Step(self.name, answer, why=solver.reason_unknown())
-        used = {names[str(tag)] for tag in solver.unsat_core()} if answer is Truth.UNSAT else set()
-        return Step(self.name, answer, frozenset(used))
+        """The answer; UNSAT, in every case, is a proof."""
+        claims = [*self.claims, *theory(self.logic), *self.logic.claims]
+        used = set[str]()
+        for case in product(*self.split):
+            solver, names = z3.Solver(), dict[str, str]()
+            solver.set("rlimit", work)
+            solver.set("timeout", max(1, int(timeout * 1000)))
+            solver.set("random_seed", 0)
+            solver.add(*self.facts)
+            _tell(solver, names, [*claims, *case])
+            answer = Truth(str(solver.check()))
+            if answer is not Truth.UNSAT:
+                return Step(self.name, answer, why=solver.reason_unknown() if answer is Truth.UNKNOWN else "")
+            used |= {names[str(tag)] for tag in solver.unsat_core()}
+        return Step(self.name, Truth.UNSAT, frozenset(used))
+
+
+def _tell(solver: z3.Solver, names: dict[str, str], claims: Iterable[Claim]) -> None:
+    """Give claims to a solver, under tags that `names` explains."""
+    for claim in claims:
+        tag = f"claim{len(names)}"
+        names[tag] = claim.name
+        solver.assert_and_track(claim.sentence, tag)

@@ -24,7 +24,7 @@ def theorem_text(result: Result, width: int = 100, *, examples: bool = True) -> 
     head = f"{result.name} under {result.model}: {result.verdict}{why}  {_time(result.seconds)}"
     lines = [head, *_wrapped(result.words, width)]
     if result.steps:
-        lines += _wrapped(f"steps: {', '.join(dict.fromkeys(step.name for step in result.steps))}", width)
+        lines += _wrapped(f"steps: {', '.join(step.name for step in result.steps)}", width)
     lines += [f"{INDENT}WRONG: {line}" for line in result.wrong]
     for dropped in result.dropped:
         lines += _dropped(dropped, width, examples=examples)
@@ -74,20 +74,12 @@ def _object(result: Result) -> dict[str, Any]:
         "verdict": result.verdict,
         "ok": result.ok,
         "statement": result.words,
-        "steps": [{"name": name, "used": sorted(used)} for name, used in _used(result).items()],
+        "steps": [{"name": step.name, "used": sorted(step.used)} for step in result.steps],
         "dropped": [_dropped_object(one) for one in result.dropped],
         "wrong": list(result.wrong),
         "why": result.why or None,
         "seconds": round(result.seconds, 6),
     }
-
-
-def _used(result: Result) -> dict[str, frozenset[str]]:
-    """What each step needed; the cases of a step together."""
-    found: dict[str, frozenset[str]] = {}
-    for step in result.steps:
-        found[step.name] = found.get(step.name, frozenset()) | step.used
-    return found
 
 
 def _dropped_object(dropped: Dropped) -> dict[str, Any]:
