@@ -104,6 +104,10 @@ class Accesses:
         if self.walk.exact:
             self.graph.data.extend((read, event.id, literal) for read, literal in deps.items())
         elif event.guard != -1:
+            if event.step is not None and not event.type.floating:
+                counts = self.walk.counted(event)
+                if self.graph.memory.add(event.object, event.where, counts, event.step):
+                    return
             self.graph.memory.store(event.object, event.where, event.table)
             address = getattr(event.statement, "address", None)
             constant = event.guard == 1 and not deps and event.rmw < 0 and isinstance(address, Addr)
@@ -197,5 +201,8 @@ class Accesses:
             written = given[0]
         write = self._access("W", statement, logic.both(guard, happens), spot, place, lane)
         read.rmw, write.rmw = write.id, read.id
+        if op in ("add", "sub") and len(given[0]) == 1 and next(iter(given[0].values())) == 1:
+            amount = next(iter(given[0]))
+            write.step = wrap(amount if op == "add" else -amount, lane.bits)
         self._write(write, written, deps)
         return read.table, read.id

@@ -6,8 +6,10 @@ Reads-from, coherence and the order of `fence.sc` are chosen by variables; every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from ptxmm.barriers import Barriers
+from ptxmm.chains import Closure
 from ptxmm.choices import Choices
 from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
@@ -26,7 +28,7 @@ class Base:
         self.events, self.program = graph.events, graph.program
         self.guards = [event.guard for event in self.events]
         self.places = [self._place(event) for event in self.events]
-        self.choices = Choices(graph)
+        self.strong: Rel | None = None
         self.barriers = Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
         self.members: dict[str, int] | None = None
@@ -36,6 +38,14 @@ class Base:
         if name not in self.memo:
             self.memo[name] = self._set(name) if name in SETS else self._relation(name)
         return self.memo[name]
+
+    @cached_property
+    def choices(self) -> Choices:
+        """Reads-from and coherence, with chains where moral strength is known by the time they are first needed."""
+        made = Choices(self.graph, self.strong)
+        if made.chains:
+            self.algebra.chains = Closure(made.chains, len(self.events))
+        return made
 
     def rel(self, name: str) -> Rel:
         """A base relation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ptxmm.base import Base, same_virtual_bytes
 from ptxmm.deadline import Deadline
@@ -13,11 +14,13 @@ from ptxmm.finals import Finals
 from ptxmm.formula import Formulas, Lit
 from ptxmm.graph import event_graph
 from ptxmm.grounded import ensure_grounded
+from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
 from ptxmm.program import Expr, Program
-from ptxmm.relation import Symbolic
+from ptxmm.relation import Rel, Symbolic
 from ptxmm.schedule import Schedule
+from ptxmm.solve import Truth, session
 
 CAUSALITY = ("cause", "causality", "causality-order")
 STRONG = ("ms", "morally-strong", "morally_strong")
@@ -68,10 +71,14 @@ def encode(
     bound: int,
     ending: Ending = Ending.FINISHED,
     deadline: Deadline | None = None,
+    *,
+    chains: bool = True,
 ) -> Encoding:
     """The executions of a test that a model allows and that have such an `ending`, as formulas.
 
-    Raises Unsupported where the model lacks something that the test needs, Undecided where it is too large.
+    With `chains`, words that only atomic operations write get their closed forms (`ptxmm.chains`) where the model
+    admits them. Raises Unsupported where the model lacks something that the test needs, Undecided where it is too
+    large.
     """
     ensure_supported(program, model)
     ensure_grounded(program, model)
@@ -82,6 +89,8 @@ def encode(
     base = Base(graph, algebra)
     plan = plan_of(model)
     evaluation = Evaluation(plan, algebra, base)
+    if chains and could_chain(graph) and chain_lemma(plan, model):
+        base.strong = _strong(plan, evaluation)
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
@@ -92,6 +101,29 @@ def encode(
     if ending is Ending.FINISHED:
         encoding.asserted += [*graph.ends, -graph.cut, *(-again.literal for again in graph.again)]
     return encoding
+
+
+@lru_cache(maxsize=64)
+def chain_lemma(_: Plan, model: Model) -> bool:
+    """Whether the model makes coherence of atomic operations total and lets each read only the one before it."""
+    for program in samples():
+        encoding = encode(program, model, 0, chains=False)
+        formulas, here = encoding.formulas, session()
+        wrong = counterexample(encoding.graph, encoding.base.choices, formulas)
+        asserted = [*encoding.asserted, *(literal for _, literal in encoding.axioms), wrong]
+        prefix = here.prefix()
+        with here.load(formulas.text(asserted, (), f"{prefix}v"), prefix) as loaded:
+            if loaded.check([], Deadline.after(5)) is not Truth.UNSAT:
+                return False
+    return True
+
+
+def _strong(plan: Plan, evaluation: Evaluation) -> Rel | None:
+    """Moral strength, where the model defines it without the choices of an execution."""
+    name = next((name for name in STRONG if name in plan.names), None)
+    if name is None or plan.needs(plan.names[name]) & {"rf", "co", "fr"}:
+        return None
+    return evaluation.named(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,17 @@ class Evaluation:
             return of_sets(*(self.set(arg) for arg in args))
         return {"from_set": self._limited, "to_set": self._limited}.get(op, self._special)(op, args)
 
+    def _in_turn(self, first: int, second: int, rest: int) -> Value:
+        """`A | A ; (B ; A)+`: where neither follows itself, `(A | B)+` from the sources to the targets of `A`."""
+        a, b = self.rel(first), self.rel(second)
+        algebra = self.algebra
+        ends = [(algebra.domain(r).mask, algebra.range(r).mask) for r in (a, b)]
+        if any(sources & targets for sources, targets in ends):
+            return algebra.union(a, self.rel(rest))
+        closed = algebra.plus(algebra.union(a, b))
+        sources, targets = Set(ends[0][0], {}), Set(ends[0][1], {})
+        return algebra.to_set(algebra.from_set(sources, closed), targets)
+
     def _limited(self, op: str, args: tuple[int, ...]) -> Value:
         """A relation from or to a set; an empty set saves the work on the relation."""
         chosen = self.set(args[op == "to_set"])
@@ -99,6 +110,8 @@ class Evaluation:
             return self.algebra.nothing()
         if op == "fixpoint":
             return self._fixpoint(*args)
+        if op == "in_turn":
+            return self._in_turn(*args)
         value = self.get(args[0])
         if isinstance(value, Set):
             return self.algebra.set_diff(Set(self.algebra.all, {}), value)

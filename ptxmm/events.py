@@ -52,6 +52,7 @@ class Event:
     `object` and `where` are the bytes in physical memory, `virtual` the name whose virtual address was used. `rmw` is
     the other half of an atomic operation. A barrier's `barrier` is its id (or mask) and count, `chosen` the literal
     that they are these, `predicate` what it contributes to a reduction.
+    `step` is what an atomic addition adds, where that is one number.
     """
 
     id: int
@@ -73,6 +74,7 @@ class Event:
     barrier: tuple[int, int | None] = (0, None)
     chosen: Lit = 1
     predicate: Lit = 1
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

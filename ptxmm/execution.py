@@ -27,11 +27,16 @@ class Inconsistent(PtxmmError):
     """The solver's execution does not pass the check: a mistake in ptxmm, never a verdict."""
 
 
+class Unsettled(LookupError):
+    """A literal depends on a choice that was made after the execution was found, and that nothing asked for before."""
+
+
 @dataclass
 class Concrete:
     """One execution: which events run, what they read and write, who reads from whom, and the order of writes."""
 
     encoding: Encoding
+    assignment: dict[int, bool]
     known: dict[int, bool]
     running: int
     values: dict[int, int]
@@ -41,7 +46,22 @@ class Concrete:
 
     def true(self, literal: Lit) -> bool:
         """Whether a literal holds in this execution."""
-        return self.known[literal] if literal > 0 else not self.known[-literal]
+        node = abs(literal)
+        if node not in self.known:
+            self._settle(node)
+        return self.known[node] == (literal > 0)
+
+    def _settle(self, node: int) -> None:
+        """Evaluate a node; raises Unsettled where it depends on a variable that the solver did not know."""
+        formulas, known = self.encoding.formulas, self.known
+        for below in formulas.below([node], known):
+            parts = formulas.parts(below)
+            if parts is not None:
+                known[below] = all(known[abs(part)] == (part > 0) for part in parts)
+            elif below in self.assignment:
+                known[below] = self.assignment[below]
+            else:
+                raise Unsettled(below)
 
     def constant(self, table: Table) -> int:
         """The one entry of a table that holds."""
@@ -57,11 +77,9 @@ class Concrete:
 
 def concrete(encoding: Encoding, assignment: dict[int, bool], goal: Expr | None = None) -> Concrete:
     """The execution of an assignment, checked: raises Inconsistent where it breaks a rule, an axiom or the goal."""
-    formulas = encoding.formulas
-    known = formulas.value(range(2, formulas.next + 1), assignment)
     events = encoding.graph.events
-    running = sum(1 << e.id for e in events if _true(known, e.guard))
-    one = Concrete(encoding, known, running, {}, {}, frozenset(), encoding.evaluation)
+    one = Concrete(encoding, assignment, {1: True}, 0, {}, {}, frozenset(), encoding.evaluation)
+    one.running = running = sum(1 << e.id for e in events if one.true(e.guard))
     for event in events:
         if running >> event.id & 1 and event.kind in "RW":
             one.values[event.id] = one.constant(event.table)
@@ -78,10 +96,6 @@ def concrete(encoding: Encoding, assignment: dict[int, bool], goal: Expr | None 
     if goal is not None and not satisfied(one, goal):
         raise Inconsistent("the execution that was found does not reach the condition")
     return one
-
-
-def _true(known: dict[int, bool], literal: Lit) -> bool:
-    return known[literal] if literal > 0 else not known[-literal]
 
 
 def satisfied(one: Concrete, goal: Expr) -> bool:
@@ -241,7 +255,11 @@ def _synchronisations(one: Concrete) -> list[str]:
 
 
 def _pairs_of(one: Concrete, name: str) -> list[tuple[int, int]]:
-    value = one.evaluation.named(name) if name in one.evaluation.plan.names else one.evaluation.base(name)
+    """The pairs of a relation of the model or the vocabulary; none where the verdict did not depend on its choices."""
+    try:
+        value = one.evaluation.named(name) if name in one.evaluation.plan.names else one.evaluation.base(name)
+    except Unsettled:
+        return []
     return [(i, j) for i, j, _ in value.pairs()] if isinstance(value, Rel) else []
 
 

@@ -1,12 +1,12 @@
 """Hash-consed boolean formulas with constant folding, and their SMT-LIB text.
 
 A literal is an integer: `TRUE` and `FALSE`, a variable, or a conjunction; its negative is its negation. Disjunctions
-are negated conjunctions. Literals grow with their depth, so a pass in increasing order is bottom up.
+are negated conjunctions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from ptxmm.deadline import Deadline
 from ptxmm.errors import Undecided
@@ -26,12 +26,13 @@ class Formulas:
     (True, -1, 1)
     """
 
-    __slots__ = ("_known", "clauses", "deadline", "kids", "next", "variables")
+    __slots__ = ("_known", "clauses", "deadline", "kids", "meanings", "next", "variables")
 
     def __init__(self, deadline: Deadline | None = None) -> None:
         self.next = 2
         self.deadline = deadline or Deadline.never()
         self.kids: dict[int, tuple[int, ...]] = {}
+        self.meanings: dict[int, Callable[[], Lit]] = {}
         self.variables: list[int] = []
         self.clauses: list[tuple[int, ...]] = []
         self._known: dict[tuple[int, ...], int] = {}
@@ -146,26 +147,49 @@ class Formulas:
     def value(self, roots: Iterable[Lit], assignment: Mapping[int, bool]) -> dict[int, bool]:
         """The truth of every node below `roots` when variables are as assigned (False where they are not)."""
         known = {1: True}
-        for node in self.below(roots):
-            kids = self.kids.get(node)
+        self.extend(known, roots, assignment)
+        return known
+
+    def extend(self, known: dict[int, bool], roots: Iterable[Lit], assignment: Mapping[int, bool]) -> None:
+        """Add the truth of every node below `roots` to what is known."""
+        for node in self.below(roots, known):
+            kids = self.parts(node)
             if kids is None:
                 known[node] = assignment.get(node, False)
             else:
                 known[node] = all(known[k] if k > 0 else not known[-k] for k in kids)
-        return known
 
-    def below(self, roots: Iterable[Lit]) -> list[int]:
-        """Every variable and conjunction that the roots need, bottom up."""
-        seen: set[int] = {1}
+    def define(self, variable: Lit, meaning: Callable[[], Lit]) -> None:
+        """Make a variable the name of a formula, which is only built when something needs it."""
+        self.meanings[variable] = meaning
+
+    def parts(self, node: int) -> tuple[Lit, ...] | None:
+        """What a node is the conjunction of; None for a variable."""
+        kids = self.kids.get(node)
+        if kids is None and node in self.meanings:
+            kids = self.kids[node] = (self.meanings.pop(node)(),)
+        return kids
+
+    def below(self, roots: Iterable[Lit], known: Container[int] = ()) -> list[int]:
+        """Every variable and conjunction that the roots need and that is not known, each after its parts."""
+        done: set[int] = {1}
+        order: list[int] = []
         stack = [abs(root) for root in roots]
-        kids = self.kids
+        parts, kids, meanings = self.parts, self.kids, self.meanings
         while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                stack.extend(abs(kid) for kid in kids.get(node, ()))
-        seen.discard(1)
-        return sorted(seen)
+            node = stack[-1]
+            if node in done or node in known:
+                stack.pop()
+                continue
+            found = parts(node) if node in meanings else kids.get(node)
+            open_parts = [k for kid in found if (k := abs(kid)) not in done and k not in known] if found else ()
+            if open_parts:
+                stack.extend(open_parts)
+                continue
+            done.add(node)
+            order.append(node)
+            stack.pop()
+        return order
 
     def text(
         self,
@@ -188,6 +212,8 @@ class Formulas:
             if kids is None:
                 lines.append(f"(declare-const {name} Bool)")
                 positive, negative = name, f"(not {name})"
+            elif len(kids) == 1:
+                positive, negative = shown[kids[0]], shown[-kids[0]]
             elif uses[node] > 1:
                 lines.append(f"(define-fun {name} () Bool (and {' '.join([shown[k] for k in kids])}))")
                 positive, negative = name, f"(not {name})"

@@ -37,7 +37,7 @@ def _contained(plan: Plan, slot: int) -> set[str]:
         return {step.base}
     if step.op == "union":
         return _contained(plan, step.args[0]) | _contained(plan, step.args[1])
-    if step.op in ("plus", "optional"):
+    if step.op in ("plus", "optional", "in_turn"):
         return _contained(plan, step.args[0])
     return set()
 

@@ -11,6 +11,7 @@ from ptxmm.program import Addr, Object, Program
 from ptxmm.values import WIDEST, TooWide
 
 Range = tuple[int, int]
+Step = tuple[int, int, int]
 
 
 def part(value: int, whole: Range, cell: Range) -> int:
@@ -42,6 +43,8 @@ class Memory:
     ranges: dict[str, set[Range]] = field(default_factory=dict)
     stored: dict[tuple[str, Range], set[int]] = field(default_factory=dict)
     fresh: dict[tuple[str, Range], set[int]] = field(default_factory=dict)
+    steps: dict[tuple[str, Range], dict[Step, int]] = field(default_factory=dict)
+    mixed: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     _cells: dict[str, list[Range]] = field(default_factory=dict)
     _domains: dict[tuple[str, Range], tuple[int, ...]] = field(default_factory=dict)
@@ -61,6 +64,20 @@ class Memory:
         fresh = {wrap(value, 8 * where[1]) for value in values} - known
         if fresh:
             self.fresh.setdefault((name, where), set()).update(fresh)
+
+    def add(self, name: str, where: Range, step: Step, amount: int) -> bool:
+        """An atomic operation, told apart by `step`, may add `amount` once; False where that is not enough to know.
+
+        What a word can hold is then a stored value and a sum of such amounts, each used at most once.
+        """
+        if name in self.mixed:
+            return False
+        known = self.steps.setdefault((name, where), {})
+        if step not in known:
+            known[step] = amount
+            self.touched.add(name)
+            self._domains.clear()
+        return True
 
     def advance(self) -> set[str]:
         """Let reads see what was stored since the last time; the objects of which something new is known."""
@@ -106,10 +123,22 @@ class Memory:
 
     def _cell_values(self, item: Object, cell: Range) -> set[int]:
         values = {initial(self.program, item, cell)}
+        if (item.name, cell) not in self.steps and any(name == item.name for name, _ in self.steps):
+            self._mix(item.name)
         for where in self.ranges.get(item.name, ()):
             if _inside(cell, where):
                 values.update(part(value, where, cell) for value in self.stored.get((item.name, where), ()))
+        for amount in self.steps.get((item.name, cell), {}).values():
+            values |= {wrap(value + amount, 8 * cell[1]) for value in values}
+            if len(values) > WIDEST:
+                raise TooWide
         return values
+
+    def _mix(self, name: str) -> None:
+        """Accesses of other sizes reach a word with additions: its values are followed one by one instead."""
+        if name not in self.mixed:
+            self.mixed.add(name)
+            self.touched.add(name)
 
 
 def _inside(cell: Range, where: Range) -> bool:

@@ -20,7 +20,7 @@ class Step:
     base: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """The operations of a model, its axioms (name, check, negated, slot) and the slot of each name it defines."""
 
@@ -28,6 +28,18 @@ class Plan:
     axioms: tuple[tuple[str, Check, bool, int], ...]
     names: dict[str, int]
     recursions: dict[int, tuple[tuple[int, ...], tuple[int, ...], int]] = field(default_factory=dict)
+
+    def needs(self, slot: int) -> set[str]:
+        """The base names that a slot's meaning depends on."""
+        found, seen, stack = set[str](), set[int](), [slot]
+        while stack:
+            number = stack.pop()
+            if number not in seen:
+                seen.add(number)
+                step = self.steps[number]
+                found.add(step.base)
+                stack.extend(self.recursions[step.args[0]][1] if step.op == "fixpoint" else step.args)
+        return found
 
     def uses(self, base: str) -> bool:
         """Whether the model mentions a base name."""
@@ -93,7 +105,7 @@ class _Compiler:
             case cat.Empty():
                 return self.emit("nothing")
             case cat.Union(left, right):
-                return self.emit("union", self.slot(left), self.slot(right))
+                return self._union(self.slot(left), self.slot(right))
             case cat.Inter(left, right):
                 return self._inter(self.slot(left), self.slot(right))
             case cat.Diff(left, right):
@@ -118,6 +130,15 @@ class _Compiler:
                 return self.emit("domain", self.slot(rel))
             case cat.Range(rel):
                 return self.emit("range", self.slot(rel))
+
+    def _union(self, left: int, right: int) -> int:
+        """`A | A ; (B ; A)+`, as observation is written, is one operation: `A` and `B` in turn, from `A` to `A`."""
+        step = self.steps[right]
+        if step.op == "seq" and step.args[0] == left and self.steps[step.args[1]].op == "plus":
+            inner = self.steps[self.steps[step.args[1]].args[0]]
+            if inner.op == "seq" and inner.args[1] == left:
+                return self.emit("in_turn", left, inner.args[0], right)
+        return self.emit("union", left, right)
 
     def _seq(self, left: int, right: int) -> int:
         first, second = self.steps[left], self.steps[right]

@@ -7,6 +7,7 @@ the certain pairs as bit masks; with no uncertain pair it is the concrete carrie
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from ptxmm.closure import bits, closed_masks, components, eliminate, loops
 from ptxmm.formula import Formulas, Lit
@@ -76,11 +77,22 @@ def _rows_of(rel: Rel) -> tuple[int, int]:
     return certain, sum(1 << i for i in rel.may)
 
 
+class Chains(Protocol):
+    """What closures may know in advance: see `chains.Closure`."""
+
+    def split(self, a: Rel) -> tuple[Rel, Rel] | None: ...
+
+
 class Symbolic:
-    """The symbolic carrier over `size` events: every operation is exact, nothing is approximated."""
+    """The symbolic carrier over `size` events: every operation is exact, nothing is approximated.
+
+    With `chains`, the closure of a relation `a` that runs along them is `T | T? ; (R ; T?)+`, where `T` is their own
+    closure and `R` the rest of `a`.
+    """
 
     def __init__(self, size: int, formulas: Formulas) -> None:
         self.size, self.formulas = size, formulas
+        self.chains: Chains | None = None
         self.all = (1 << size) - 1
 
     def nothing(self) -> Rel:
@@ -308,6 +320,15 @@ class Symbolic:
             return a
         if not a.may:
             return Rel(closed_masks(a.must), {}, transitive=True)
+        parts = self.chains.split(a) if self.chains is not None else None
+        if parts is not None:
+            along, rest = parts
+            beside = self._eliminated(self.union(rest, self.seq(rest, along)))
+            whole = self.union(along, self.union(beside, self.seq(along, beside)))
+            return Rel(whole.must, whole.may, transitive=True)
+        return self._eliminated(a)
+
+    def _eliminated(self, a: Rel) -> Rel:
         return self._clean([0] * self.size, eliminate(a.pairs(), self.formulas), transitive=True)
 
     def plus_seq_optional(self, a: Rel, b: Rel) -> Rel:
@@ -362,6 +383,10 @@ class Symbolic:
             return self.is_irreflexive(a)
         if not a.may:
             return -1 if any(row >> i & 1 for i, row in enumerate(closed_masks(a.must))) else 1
+        parts = self.chains.split(a) if self.chains is not None else None
+        if parts is not None:
+            along, rest = parts
+            a = self.union(rest, self.seq(rest, along))
         masks = a.row_masks()
         cyclic = [part for part in components(masks) if len(part) > 1 or masks[part[0]] >> part[0] & 1]
         if not cyclic:

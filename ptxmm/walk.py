@@ -274,6 +274,10 @@ class Walk:
             decided >>= 1
             number += 1
 
+    def counted(self, event: Event) -> tuple[int, int, int]:
+        """What tells an atomic addition apart from every other that an execution may do."""
+        return (self.index, self.node, event.where[0])
+
     def tell(self, statement: Statement, reason: str) -> str:
         line = f" (line {statement.at.line})" if statement.at.line else ""
         return f"thread {self.thread.name}: `{statement.text or type(statement).__name__}`{line} {reason}"
