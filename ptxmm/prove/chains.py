@@ -88,7 +88,7 @@ EXTENDED = Lemma(
     defines=True,
 )
 CHAIN = Induction(
-    claim="id(contribution, w) or (obs ; rmw)(contribution, w)",
+    claim="rmw(g, w) => id(contribution, w) or obs(contribution, g)",
     chain="W(w) and loc(w, contribution) and id(contribution, w)"
     " or W(w) and loc(w, contribution) and co(contribution, w)",
     earlier="co(v, w)",
@@ -106,6 +106,7 @@ SEEN_LAST = Lemma(
     "obs(contribution, poll) and vloc(contribution, poll)",
     (STRONG, POLLED_LATER, ATOMIC, POLL_SCOPES, POLL_STRONG, WORD_ADDRESS),
     ("extended", "induction"),
+    reads=("last",),
     defines=True,
 )
 

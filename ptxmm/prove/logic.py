@@ -115,10 +115,24 @@ class Logic:
 
     # --- sentences ----------------------------------------------------------------------------------------------------
 
-    def axioms(self) -> list[Claim]:
-        """The axioms of the model, each as a sentence."""
-        return [self.axiom(statement.name, statement.check, body, statement.negated)
-                for statement, body in self._axioms]  # fmt: skip
+    def axioms(self, besides: str | None = None) -> list[Claim]:
+        """The axioms of the model, each as a sentence; without those that rest on the name `besides`."""
+        left_out = self.names.get(besides or "", "")
+        return [
+            self.axiom(statement.name, statement.check, body, statement.negated)
+            for statement, body in self._axioms
+            if not left_out or left_out not in self._rests_on(body)
+        ]
+
+    def _rests_on(self, expr: Expr) -> frozenset[str]:
+        """The names in an expression, in their definitions, and so on."""
+        found, todo = set[str](), list(names_in(expr))
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += names_in(self._bodies[name]) if name in self._bodies else ()
+        return frozenset(found)
 
     def axiom(self, name: str, check: Check, body: Expr, negated: bool = False) -> Claim:
         """What `empty`, `irreflexive` or `acyclic` says of an expression whose names are resolved."""

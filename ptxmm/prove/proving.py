@@ -1,9 +1,9 @@
 """Proof by refutation: theory, hypotheses and the negated goal have no model.
 
 A theorem is proved by one or more *steps*, each a question to Z3. An induction has four: the claim holds of the first
-event; it holds of an event of the chain where it holds of all smaller ones; the last event is in the chain; and the
-claim about it gives the goal. Executions are finite and coherence is a strict order, so that the first two say that
-the claim holds of the whole chain.
+write of the chain (`base`); any other one is by an atomic operation, and what that reads is in the chain and earlier
+(`before`); the claim is handed on from there (`step`); and the last event is in the chain (`chain`). Executions are
+finite and coherence is a strict order, so that the first three give the claim for the whole chain.
 """
 
 from __future__ import annotations
@@ -100,20 +100,30 @@ class Proof:
             lemma.name, self, lemma.by, lemma.after, goals=(goal,), general=lemma.general, defines=lemma.defines
         )
         found.refute(found.say(goal, ESTABLISHED))
+        for event in lemma.reads:
+            found.name_sources(self.named[event])
         return found
 
     def induction(self, part: Induction) -> Iterator[Question]:
-        """That a claim holds of the first of a chain, that it is handed on, and that the chain has the event `last`."""
-        claim, members = sentence(part.claim), sentence(part.chain)
-        first, last = self.named[part.first], self.named[part.last]
-        w, v = term("w!"), term("v!")
+        """That a claim holds of the first of a chain and is handed on, and that the chain has the event `last`.
+
+        `before`: what an operation of the chain reads is in the chain, and earlier. `step`: the claim is handed on.
+        """
+        claim, members, earlier = sentence(part.claim), sentence(part.chain), sentence(part.earlier)
+        first, last, w = self.named[part.first], self.named[part.last], term("w!")
         base = Question("base", self, defines=True)
         base.refute(base.say(claim, ESTABLISHED, w=first))
         yield base
-        step = Question("step", self, part.by, part.after)
-        before = z3.And(step.say(members, ESTABLISHED, w=v), step.say(sentence(part.earlier), ESTABLISHED, v=v, w=w))
-        step.add(z3.ForAll([v], z3.Implies(before, step.say(claim, USED, w=v))))
-        step.add(step.say(members, USED, w=w), w != first, *(fact.sentence for fact in sources(step.logic, w)))
+        before = Question("before", self, part.by, besides="cause")
+        v = before.name_sources(w)
+        before.add(before.say(members, USED, w=w), w != first)
+        smaller = before.say(earlier, ESTABLISHED, v=v, w=w)
+        before.refute(z3.And(before.say(members, ESTABLISHED, w=v), smaller))
+        yield before
+        step = Question("step", self, part.by, part.after, defines=True)
+        step.name_sources(step.name_sources(w))
+        step.add(step.say(members, USED, w=w), w != first, step.say(claim, USED, w=v))
+        step.add(step.say(members, USED, w=v), step.say(earlier, USED, v=v, w=w))
         step.refute(step.say(claim, ESTABLISHED, w=w))
         yield step
         inside = Question("chain", self, part.ends, defines=True)
@@ -130,14 +140,14 @@ class Question:
 
     def __init__(
         self, name: str, proof: Proof, by: Collection[Hypothesis] = (), after: Collection[str] = (), *,
-        goals: Collection[Sentence] = (), general: bool = False, defines: bool = False,
+        goals: Collection[Sentence] = (), general: bool = False, defines: bool = False, besides: str | None = None,
     ) -> None:  # fmt: skip
         self.name, self.named = name, {} if general else proof.named
         self.logic = Logic(proof.model, () if general else MODEL_NAMES)
         self.logic.used |= BASIC
         self.facts: list[Formula] = []
         self.split: list[list[Claim]] = []
-        self.claims = [] if defines else self.logic.axioms()
+        self.claims = [] if defines else self.logic.axioms(besides)
         known = [proof.known[part] for part in after]
         if not general:
             about = {event for one in (*known, *(h.sentence for h in by), *goals) for event in one.events}
@@ -151,6 +161,12 @@ class Question:
     def add(self, *facts: Formula) -> None:
         """Assume more."""
         self.facts += facts
+
+    def name_sources(self, write: Term) -> Term:
+        """Name the read of an atomic operation that makes a write, and the write that it reads, which is returned."""
+        source, claims = sources(self.logic, write)
+        self.claims += claims
+        return source
 
     def refute(self, formula: Formula) -> None:
         """Assume that a formula does not hold."""

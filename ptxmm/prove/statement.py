@@ -35,8 +35,8 @@ class Hypothesis:
 class Lemma:
     """A sentence that is proved from the hypotheses in `by` and from the earlier steps named in `after`.
 
-    A general one is about any events and needs no hypothesis. One that `defines` follows from the model's definitions
-    alone, without its axioms.
+    `reads` are writes: if an atomic operation makes one, its read exists. A general lemma is about any events and needs
+    no hypothesis. One that `defines` follows from the model's definitions alone, without its axioms.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Lemma:
     after: tuple[str, ...] = ()
     general: bool = False
     defines: bool = False
+    reads: tuple[str, ...] = ()
 
     @property
     def uses(self) -> tuple[Hypothesis, ...]:
@@ -54,10 +55,10 @@ class Lemma:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Induction:
-    """That `claim` holds of every event `w` of a chain, since it holds of it where it holds of all that come before.
+    """That `claim` holds of every write `w` of a chain, since it holds of `w` where it holds of the write read for `w`.
 
-    `chain` says which events the chain has, `earlier` that `v` comes before `w`. The chain starts with the event
-    `first`; what is used later is the claim for the event `last`.
+    `chain` says which writes the chain has, `earlier` that `v` comes before `w`. The chain starts with the event
+    `first`; what is used later is the claim for the event `last`, which is in the chain by the hypotheses `ends`.
     """
 
     claim: str

@@ -124,14 +124,17 @@ def mentioned(expr: Expr) -> frozenset[str]:
     return frozenset().union(*(mentioned(part) for part in parts))
 
 
-def sources(logic: Logic, write: Term) -> list[Claim]:
-    """The read of the atomic operation that a write is of, and the write that this read reads from, as new events."""
-    read, source = term("read of w!"), term("source of w!")
+def sources(logic: Logic, write: Term) -> tuple[Term, list[Claim]]:
+    """New events: the read of the atomic operation that a write is of, and the write that this read reads from.
+
+    The latter is returned, with what the existence of both says.
+    """
+    read, source = term(f"read of {write}"), term(f"source of {write}")
     atomic = z3.And(*(logic.holds(Name(name), (write,), ESTABLISHED) for name in ("W", "RMW")))
     own = logic.holds(Name("rmw"), (read, write), USED)
     before = logic.holds(Name("rf"), (source, read), USED)
     reads = logic.holds(Name("R"), (read,), ESTABLISHED)
-    return [Claim(RMW.cat, z3.Implies(atomic, own)), Claim(RF.cat, z3.Implies(reads, before))]
+    return source, [Claim(RMW.cat, z3.Implies(atomic, own)), Claim(RF.cat, z3.Implies(reads, before))]
 
 
 def theory(logic: Logic) -> list[Claim]:
