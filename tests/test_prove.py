@@ -166,7 +166,7 @@ def test_a_model_that_does_not_say_what_causality_is_has_no_such_theorems() -> N
 # --- what the solver is told is true ---------------------------------------------------------------------------------
 
 QUICK = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-LONG = settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def untrue(program: Program, model: Model, lines: Iterable[Fact]) -> Iterator[str]:
