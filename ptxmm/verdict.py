@@ -82,9 +82,9 @@ class Result:
     `verdict` is one of `allowed forbidden holds fails unknown unsupported error`, `no condition` or `not asked`; `by`
     the axioms that a `forbidden` or `holds` needed; `why` the reason of an `unknown`, `unsupported` or `error`.
     `expected` are the stated words for this model on what was asked, `ok` None where none is stated, `surprises` one
-    sentence for each that differs. `hang` is the answer under `progress`, `hangs` those under other progress models that the test
-    names. `complete` is false where a loop was cut at `bound`. `line` is that of the error or of the stated verdicts, 0 where
-    there is none.
+    sentence for each that differs. `hang` is the answer under `progress`, `hangs` those under other progress models
+    that the test names. `complete` is false where a loop was cut at `bound`. `line` is that of the error or of the
+    stated verdicts, 0 where there is none.
     """
 
     path: str
