@@ -39,7 +39,7 @@ class Loaded:
         """Whether the constraints and the named literals hold together."""
         if deadline.left() == 0:
             return Truth.UNKNOWN
-        assumed = [z3.Bool(self.prefix + name) for name in names]
+        assumed = [z3.Bool(self.prefix + name, self.solver.ctx) for name in names]
         self.solver.set("rlimit", EASY)
         answer = Truth(str(self.solver.check(*assumed)))
         if answer is Truth.UNKNOWN:
@@ -51,8 +51,8 @@ class Loaded:
 
     def assignment(self, variables: Sequence[int]) -> dict[int, bool]:
         """The numbered variables in the assignment that the last check found; those it leaves open are False."""
-        model = self.solver.model()
-        return {number: z3.is_true(model[z3.Bool(f"{self.prefix}v{number}")]) for number in variables}
+        model, context = self.solver.model(), self.solver.ctx
+        return {number: z3.is_true(model[z3.Bool(f"{self.prefix}v{number}", context)]) for number in variables}
 
     def core(self) -> frozenset[str]:
         """The named literals that the last check could not have together."""
@@ -69,7 +69,10 @@ class Loaded:
 
 
 class Session:
-    """One solver for many tests: each is loaded, asked, and forgotten. Z3 keeps their names, so it is renewed."""
+    """One solver for many tests: each is loaded, asked, and forgotten.
+
+    Z3 keeps their names in its context and slows down with them, so both are renewed at times.
+    """
 
     RENEWAL = 100
 
@@ -78,18 +81,19 @@ class Session:
         self._renew()
 
     def _renew(self) -> None:
-        self.solver = z3.SimpleSolver()
+        self.solver = z3.SimpleSolver(ctx=z3.Context())
         self.solver.set("random_seed", 0)
 
     @contextmanager
     def load(self, text: str, prefix: str) -> Iterator[Loaded]:
         """The constraints, for as long as the block runs."""
-        self.solver.push()
+        solver = self.solver
+        solver.push()
         try:
-            self.solver.from_string(text)
-            yield Loaded(self.solver, prefix)
+            solver.from_string(text)
+            yield Loaded(solver, prefix)
         finally:
-            self.solver.pop()
+            solver.pop()
 
     def prefix(self) -> str:
         """A new prefix for names."""
