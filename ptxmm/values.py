@@ -133,18 +133,26 @@ def booleans(literal: Lit) -> Table:
 
 
 def truth(logic: Logic, expr: Expr, leaf: Lookup) -> Lit:
-    """The literal that says an expression is not zero."""
+    """The literal that says an expression is not zero; of a table, by whichever of its sides is shorter."""
     match expr:
         case Unary("!", arg, _):
             return -truth(logic, arg, leaf)
         case Binary("&&" | "||" as op, _, _, _):
             parts = [truth(logic, part, leaf) for part in _flat(expr, op)]
             return logic.conj(parts) if op == "&&" else logic.disj(parts)
-    table = evaluate(logic, expr, leaf)
-    yes = [literal for value, literal in table.items() if value]
-    if 2 * len(yes) <= len(table):
-        return logic.disj(yes)
-    return -logic.disj([literal for value, literal in table.items() if not value])
+    yes: list[Lit] = []
+    no: list[Lit] = []
+    if isinstance(expr, Binary) and expr.op in arith.COMPARISONS:
+        left, right = evaluate(logic, expr.left, leaf), evaluate(logic, expr.right, leaf)
+        if len(left) * len(right) > WIDEST * 64:
+            raise TooWide
+        for a, la in left.items():
+            for b, lb in right.items():
+                (yes if arith.binary(expr.op, a, b, expr.type) else no).append(logic.both(la, lb))
+    else:
+        for value, literal in evaluate(logic, expr, leaf).items():
+            (yes if value else no).append(literal)
+    return logic.disj(yes) if len(yes) <= len(no) else -logic.disj(no)
 
 
 def _flat(expr: Expr, op: str) -> list[Expr]:
