@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ptxmm.check import Options, check
 
 from ptxmm.cat import read_model
+from ptxmm.check import Options, check
 from ptxmm.program import Branch, Label, Program, Quantifier, Thread
 from ptxmm.syntax import dartagnan, nvidia
 from ptxmm.verdict import Result
