@@ -37,7 +37,9 @@ def check(program: Program, model: Model, options: Options) -> Result:
     start = time.perf_counter()
     deadline = Deadline.after(options.timeout)
     quantifier = program.condition.quantifier.value if program.condition else ""
-    verdict = "not asked" if program.condition and "outcome" not in options.properties else "no condition"
+    verdict = "no condition"
+    if program.condition is not None:
+        verdict = "unknown" if "outcome" in options.properties else "not asked"
     result = Result(program.path, program.name, program.variant, model.name, quantifier, verdict, bound=options.bound)
     try:
         result = _decided(program, model, options, deadline, result)

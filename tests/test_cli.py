@@ -479,3 +479,15 @@ def test_ctrl_c_ends_it_with_one_line(tmp_path: Path, jobs: str) -> None:
     assert running.returncode == 130
     assert err.strip() == "ptxmm: interrupted"
     assert time.monotonic() - start < 5
+
+
+def test_a_question_that_is_given_up_is_unknown_and_not_without_condition(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = 'ptx many\n"Sixty additions to one word in one thread."\n.global .u32 x = 0;\nthread A @ d0.c0.b0 {\n'
+    text += "    atom.relaxed.gpu.global.add.u32 r0, [x], 1;\n" * 60 + "}\nexists (x == 3)\n"
+    path = tmp_path / "many.lit"
+    path.write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(cli, ["check", str(path), "--timeout", "0.001", "-j", "1"])
+    assert "unknown: time-out" in result.output
+    assert result.exit_code == 3
