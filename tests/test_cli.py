@@ -488,6 +488,6 @@ def test_a_question_that_is_given_up_is_unknown_and_not_without_condition(
     text += "    atom.relaxed.gpu.global.add.u32 r0, [x], 1;\n" * 60 + "}\nexists (x == 3)\n"
     path = tmp_path / "many.lit"
     path.write_text(text, encoding="utf-8")
-    result = CliRunner().invoke(cli, ["check", str(path), "--timeout", "0.001", "-j", "1"])
-    assert "unknown: time-out" in result.output
-    assert result.exit_code == 3
+    code, out, _ = run(capsys, "check", path, "--timeout", "0.001", "-j", "1")
+    assert "unknown: time-out" in out
+    assert code == 3
