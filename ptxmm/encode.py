@@ -82,14 +82,14 @@ def encode(
     """
     ensure_supported(program, model)
     ensure_grounded(program, model)
-    graph = event_graph(program, bound, ending, deadline)
+    plan = plan_of(model)
+    graph = event_graph(program, bound, ending, deadline, waits=plan.monotone)
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     algebra = Symbolic(len(graph.events), graph.formulas)
     base = Base(graph, algebra)
-    plan = plan_of(model)
     evaluation = Evaluation(plan, algebra, base)
-    if chains and could_chain(graph) and chain_lemma(plan, model):
+    if chains and plan.monotone and could_chain(graph) and chain_lemma(plan, model):
         base.strong = _strong(plan, evaluation)
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()

@@ -21,13 +21,20 @@ FURTHEST = 2000
 
 
 def event_graph(
-    program: Program, bound: int, ending: Ending = Ending.FINISHED, deadline: Deadline | None = None
+    program: Program,
+    bound: int,
+    ending: Ending = Ending.FINISHED,
+    deadline: Deadline | None = None,
+    *,
+    waits: bool = True,
 ) -> EventGraph:
-    """The events of a test: waiting loops are passed once, other loops unrolled to `bound`.
+    """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
 
     Raises Undecided where values or code are too many.
     """
     effects: dict[int, set[int]] = {}
+    if not waits:
+        effects = {index: set(loops_of(thread.body)) for index, thread in enumerate(program.threads)}
     bounds: dict[int, dict[int, int]] = {}
     while True:
         graph = _walked(program, bound, ending, deadline, effects, bounds)

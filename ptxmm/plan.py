@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ptxmm import model as cat
 from ptxmm.model import Axiom, Check, Expr, Let, LetRec, Model
 
-Key = tuple[object, ...]
+POINTWISE = frozenset(
+    {"base", "nothing", "union", "inter", "diff", "product", "identity", "inverse", "optional", "complement"}
+    | {"from_set", "to_set"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,24 @@ class Plan:
                 found.add(step.base)
                 stack.extend(self.recursions[step.args[0]][1] if step.op == "fixpoint" else step.args)
         return found
+
+    @cached_property
+    def monotone(self) -> bool:
+        """Whether taking reads and fences out of an execution that the model allows leaves one that it allows.
+
+        That is so where no axiom is negated, and a difference or complement takes away only what does not lead through
+        other events: combinations of base relations pair by pair, or orders of writes alone.
+        """
+        taken = [step.args[1] for step in self.steps if step.op == "diff"]
+        taken += [step.args[0] for step in self.steps if step.op == "complement"]
+        return not any(negated for _, _, negated, _ in self.axioms) and all(self._direct(slot) for slot in taken)
+
+    def _direct(self, slot: int) -> bool:
+        """Whether a pair is in a slot's meaning by these two events alone."""
+        step = self.steps[slot]
+        if step.op in POINTWISE:
+            return all(self._direct(arg) for arg in step.args)
+        return self.needs(slot) <= {"", "co"}
 
     def uses(self, base: str) -> bool:
         """Whether the model mentions a base name."""

@@ -1,0 +1,63 @@
+"""Loops that only wait: exact where the model is monotone, bounded where it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ptxmm.cat import read_model, shipped_models
+from ptxmm.check import check
+from ptxmm.encode import encode
+from ptxmm.options import Options
+from ptxmm.plan import plan_of
+from ptxmm.program import Program
+from ptxmm.syntax import lit
+
+WAIT = """
+ptx wait
+"A wait for a flag."
+.global .u32 d = 0;
+.global .u32 f = 0;
+thread A @ d0.c0.b0 { st.weak.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ d0.c1.b1 {
+    do { ld.acquire.gpu.global.u32 r0, [f]; } while (r0 == 0);
+    ld.weak.global.u32 r1, [d];
+}
+~exists (B.r1 == 0)
+"""
+
+
+def wait() -> Program:
+    (program,) = lit.read(WAIT, "wait.lit")
+    return program
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_every_shipped_model_is_monotone(name: str) -> None:
+    assert plan_of(read_model(name)).monotone
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_a_wait_for_a_released_flag_sees_the_data(name: str) -> None:
+    assert check(wait(), read_model(name), Options(bound=1)).verdict == "forbidden"
+
+
+@pytest.mark.parametrize("axiom", ["empty (rf \\ (po ; fr))", "empty ~(po ; rf) & rf", "~empty rf"])
+def test_under_a_model_that_is_not_monotone_a_wait_is_bounded(axiom: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.cat"
+    path.write_text(f'"odd"\nacyclic rf | addr | data | ctrl as grounded\nacyclic po | rf as order\n{axiom} as odd\n')
+    model = read_model(str(path))
+    assert not plan_of(model).monotone
+    assert not encode(wait(), model, 1).graph.again
+    assert encode(wait(), read_model("ptx-9.4"), 1).graph.again
+
+
+def test_a_flag_that_nobody_sets_is_waited_for_for_ever() -> None:
+    text = WAIT.replace("st.release.gpu.global.u32 [f], 1;", "")
+    (program,) = lit.read(text, "wait.lit")
+    result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome", "hang"})))
+    assert result.hang.verdict == "yes"
+    assert "reads f = 0" in result.hang.why
+    assert result.verdict == "forbidden"
+    assert result.notes == ("no execution ends with every thread finished",)
