@@ -22,7 +22,7 @@ from ptxmm.hangs import hang
 from ptxmm.model import Model
 from ptxmm.options import Options as Options
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
-from ptxmm.solve import Loaded, Truth, session
+from ptxmm.solve import Loaded, Truth, alone, session
 from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
 
 LARGE = 200_000
@@ -164,11 +164,23 @@ class Question:
         wanted = [*named, ("goal", self.goal)]
         text = formulas.text(self.asserted, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
         if len(text) > LARGE and not options.witness:
-            named, wanted = [], wanted[-1:]
-            asserted = [*self.asserted, *(literal for _, literal in self.encoding.axioms)]
-            text = formulas.text(asserted, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
+            return self._solve_large()
         with here.load(text, prefix) as loaded:
             return self._answer(loaded, [name for name, _ in named])
+
+    def _solve_large(self) -> Found:
+        """Without assumptions and in a solver of its own: both cost Z3 much on large formulas. There is no core."""
+        formulas = self.encoding.formulas
+        asserted = [*self.asserted, *(literal for _, literal in self.encoding.axioms)]
+        loaded = alone(formulas.text([*asserted, self.goal], (), "v"))
+        answer = loaded.check([], formulas.deadline)
+        if answer is Truth.SAT:
+            return Found(answer, assignment=loaded.assignment(formulas.variables))
+        if answer is Truth.UNKNOWN:
+            return Found(answer, why=loaded.why())
+        return Found(
+            answer, vacuous=alone(formulas.text(asserted, (), "v")).check([], formulas.deadline) is Truth.UNSAT
+        )
 
     def _answer(self, loaded: Loaded, names: list[str]) -> Found:
         deadline = self.encoding.formulas.deadline

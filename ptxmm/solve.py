@@ -103,6 +103,14 @@ class Session:
         return f"t{self.loads}_"
 
 
+def alone(text: str) -> Loaded:
+    """Constraints in a solver of their own."""
+    solver = z3.SimpleSolver(ctx=z3.Context())
+    solver.set("random_seed", 0)
+    solver.from_string(text)
+    return Loaded(solver, "")
+
+
 @lru_cache(maxsize=1)
 def session() -> Session:
     """The process's solver."""
