@@ -116,7 +116,6 @@ class EventGraph:
     assumed: list[Lit] = field(default_factory=list)
     passes: dict[int, Lit] = field(default_factory=dict)
     ending: Ending = Ending.FINISHED
-    inits: int = 0
 
     def final(self, thread: str, reg: str) -> Table:
         """The table of a register when its thread has ended."""

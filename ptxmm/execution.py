@@ -16,7 +16,7 @@ from ptxmm.events import Event, final_leaves
 from ptxmm.formula import Formulas, Lit
 from ptxmm.memory import Range, part
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
-from ptxmm.relation import Rel, Row, Set, Symbolic
+from ptxmm.relation import Rel, Set, Symbolic
 from ptxmm.values import Possible, Table, truth
 from ptxmm.verdict import Execution, Happening
 
@@ -168,8 +168,7 @@ def _chosen(one: Concrete, name: str) -> Rel:
             for i, j in one.order:
                 if i == write and cell in one.encoding.graph.events[j].cells:
                     must[read] |= 1 << j
-    no_rows: dict[int, Row] = {}
-    return Rel(must, no_rows)
+    return Rel(must, {})
 
 
 # --- for people ------------------------------------------------------------------------------------------------------

@@ -112,23 +112,6 @@ class Formulas:
         """The disjunction, folded."""
         return -self.conj([-literal for literal in literals])
 
-    def implies(self, stronger: Iterable[Lit], weaker: Lit) -> bool:
-        """Whether literals together imply another, by their parts alone (False where that does not show it)."""
-        known = set().union(*(self._parts(literal) for literal in stronger))
-        choices = [weaker, *(-kid for kid in self.kids.get(-weaker, ()))]
-        return -1 in known or any(self._parts(choice) <= known for choice in choices)
-
-    def _parts(self, literal: Lit) -> set[Lit]:
-        found: set[Lit] = set()
-        stack = [literal]
-        while stack:
-            part = stack.pop()
-            if part in self.kids:
-                stack.extend(self.kids[part])
-            elif part != 1:
-                found.add(part)
-        return found
-
     def require(self, *clause: Lit) -> None:
         """Assert that one of the literals holds."""
         kept = {literal for literal in clause if literal != -1}

@@ -147,7 +147,6 @@ def _add_inits(graph: EventGraph) -> None:
             event.table = {initial(graph.program, item, cell): 1}
             event.type = item.type if item.type.size == cell[1] else Type("b", 8 * cell[1])
             graph.events.append(event)
-    graph.inits = len(graph.events)
 
 
 def _add_own_dependencies(graph: EventGraph) -> None:

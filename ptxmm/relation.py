@@ -350,9 +350,6 @@ class Symbolic:
         closed = self.plus(step)
         return self.union(closed, self.seq(closed, b))
 
-    def star(self, a: Rel) -> Rel:
-        return self.optional(self.plus(a))
-
     def optional(self, a: Rel) -> Rel:
         must = [mask | 1 << i for i, mask in enumerate(a.must)]
         return self._clean(must, {i: dict(row) for i, row in a.may.items()})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ptxmm.barriers import Barriers, Group, Members
-from ptxmm.events import Event
+from ptxmm.events import Event, same_cta
 from ptxmm.formula import Formulas, Lit
-from ptxmm.program import Thread
 from ptxmm.relation import Rel, Row, Symbolic
 
 
@@ -103,9 +102,9 @@ class Schedule:
 
     def _after(self, edges: _Edges, index: int, name: str, size: int) -> None:
         """A thread placed `after` another starts when that one's CTA has ended."""
-        first = self.program.thread(name).place
+        first = self.program.thread(name)
         for number, thread in enumerate(self.program.threads):
-            if _cta(thread) == (first.kernel, first.device, first.cta):
+            if same_cta(thread, first):
                 for event in self.graph.events:
                     if event.thread == index:
                         edges.add(2 * size + number, event.id, event.guard)
@@ -131,8 +130,3 @@ class _Edges:
     def relation(self) -> Rel:
         may = {i: {j: lit for j, lit in row.items() if not self.must[i] >> j & 1} for i, row in self.may.items()}
         return Rel(self.must, {i: row for i, row in may.items() if row})
-
-
-def _cta(thread: Thread) -> tuple[int, int, int]:
-    place = thread.place
-    return (place.kernel, place.device, place.cta)
