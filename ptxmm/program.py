@@ -1,352 +1,173 @@
 """A litmus test as frozen values: memory, threads in places, instructions, the question and the stated verdicts.
 
-Everything that the readers of `ptxmm.syntax` produce and that both engines consume is defined here. Control flow is
-flat: structured statements are lowered to labels and branches by the readers.
+Everything that the readers of `ptxmm.syntax` produce and that both engines consume is defined here, in `ptxmm.terms`,
+`ptxmm.instructions` and `ptxmm.asynchronous`. Control flow is flat: structured statements are lowered to labels and
+branches by the readers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import StrEnum
 from functools import cached_property
 
 from ptxmm.arith import U32, Type
+from ptxmm.asynchronous import (
+    AsyncCopy,
+    AsyncStore,
+    Commit,
+    CopyArrive,
+    Elect,
+    GridDependency,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPending,
+    MbarrierTx,
+    MbarrierWait,
+    TensormapCopy,
+    TensormapReplace,
+    WaitGroup,
+)
 from ptxmm.errors import Span
+from ptxmm.instructions import (
+    Assign,
+    Assume,
+    Atomic,
+    Bar,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    Exit,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    Nop,
+    ProxyFence,
+    Store,
+    WarpSync,
+)
+from ptxmm.terms import (
+    NOWHERE,
+    Addr,
+    Binary,
+    Const,
+    Expr,
+    FinalMem,
+    FinalReg,
+    Order,
+    Place,
+    Proxy,
+    Reg,
+    Scope,
+    Select,
+    Space,
+    Unary,
+    children,
+    leaves,
+    registers,
+)
 
-NOWHERE = Span("", 0, 0)
+__all__ = [
+    "NOWHERE",
+    "PAGE",
+    "Addr",
+    "Assign",
+    "Assume",
+    "AsyncCopy",
+    "AsyncStore",
+    "Asynchronous",
+    "Atomic",
+    "Bar",
+    "Barrier",
+    "Binary",
+    "Branch",
+    "ClusterBarrier",
+    "Commit",
+    "Condition",
+    "Const",
+    "Conventions",
+    "CopyArrive",
+    "Elect",
+    "Exit",
+    "Expect",
+    "Expr",
+    "Fence",
+    "FinalMem",
+    "FinalReg",
+    "GridDependency",
+    "Hardware",
+    "Instruction",
+    "Label",
+    "Load",
+    "MbarrierArrive",
+    "MbarrierInit",
+    "MbarrierInval",
+    "MbarrierPending",
+    "MbarrierTx",
+    "MbarrierWait",
+    "Nop",
+    "Object",
+    "Order",
+    "Place",
+    "Program",
+    "Proxy",
+    "ProxyFence",
+    "Quantifier",
+    "Reg",
+    "Scope",
+    "Select",
+    "Space",
+    "Statement",
+    "Store",
+    "TensorMap",
+    "TensormapCopy",
+    "TensormapReplace",
+    "Thread",
+    "Unary",
+    "View",
+    "WaitGroup",
+    "WarpSync",
+    "Word",
+    "children",
+    "leaves",
+    "registers",
+]
+
 PAGE = 1 << 16
 
-
-class Scope(StrEnum):
-    """The set of threads that a strong operation names (PTX ISA, "Scope"), narrowest first."""
-
-    CTA = "cta"
-    CLUSTER = "cluster"
-    GPU = "gpu"
-    SYS = "sys"
-
-
-class Order(StrEnum):
-    """The memory order that an instruction names."""
-
-    WEAK = "weak"
-    RELAXED = "relaxed"
-    ACQUIRE = "acquire"
-    RELEASE = "release"
-    ACQ_REL = "acq_rel"
-    SC = "sc"
-
-
-class Space(StrEnum):
-    """The state space in which an object is declared."""
-
-    GLOBAL = "global"
-    SHARED = "shared"
-    CONST = "const"
-    PARAM = "param"
-
-
-class Proxy(StrEnum):
-    """The path by which memory is accessed (PTX ISA, "Proxies")."""
-
-    GENERIC = "generic"
-    TEXTURE = "texture"
-    SURFACE = "surface"
-    CONSTANT = "constant"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a thread runs. CTA numbers are unique on a device; a thread without a lane stands for a whole warp."""
-
-    device: int = 0
-    cluster: int = 0
-    cta: int = 0
-    warp: int | None = None
-    lane: int | None = None
-    kernel: int = 0
-
-    def __str__(self) -> str:
-        kernel = f"k{self.kernel}." if self.kernel else ""
-        warp = f".w{self.warp}" if self.warp is not None else ""
-        lane = f".l{self.lane}" if self.lane is not None else ""
-        return f"{kernel}d{self.device}.c{self.cluster}.b{self.cta}{warp}{lane}"
-
-
-# --- expressions -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A number; where it is used decides its width, so it may be negative."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reg:
-    """A register of the thread in whose code it stands."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Addr:
-    """The address of a declared object or view (its virtual address, see `Program.address`)."""
-
-    name: str
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """`op` is one of `arith.UNARY`; `type` is that of the operand."""
-
-    op: str
-    arg: Expr
-    type: Type = U32
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """`op` is one of `arith.BINARY`; both operands and the result have `type` (0 or 1 for comparisons)."""
-
-    op: str
-    left: Expr
-    right: Expr
-    type: Type = U32
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """`then` where `cond` is not zero, else `other` (PTX `selp`)."""
-
-    cond: Expr
-    then: Expr
-    other: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class FinalReg:
-    """The value of a thread's register when the thread has ended. Conditions only."""
-
-    thread: str
-    reg: str
-
-
-@dataclass(frozen=True, slots=True)
-class FinalMem:
-    """The final value of memory at a byte offset in a declared object, read at a type. Conditions only."""
-
-    name: str
-    offset: int
-    type: Type
-
-
-Expr = Const | Reg | Addr | Unary | Binary | Select | FinalReg | FinalMem
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct operands of an expression."""
-    match expr:
-        case Unary(_, arg, _):
-            return (arg,)
-        case Binary(_, left, right, _):
-            return (left, right)
-        case Select(cond, then, other):
-            return (cond, then, other)
-    return ()
-
-
-def leaves(expr: Expr) -> Iterator[Expr]:
-    """Every leaf of an expression, left to right."""
-    below = children(expr)
-    if not below:
-        yield expr
-    for child in below:
-        yield from leaves(child)
-
-
-def registers(expr: Expr | None) -> frozenset[str]:
-    """The registers that an expression reads."""
-    return frozenset(leaf.name for leaf in leaves(expr) if isinstance(leaf, Reg)) if expr is not None else frozenset()
-
-
-# --- instructions ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instruction:
-    """What every instruction has: its predicate, where it stands, and how it was written."""
-
-    guard: Expr | None = None
-    at: Span = field(default=NOWHERE, compare=False)
-    text: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load(Instruction):
-    """`ld`, and `tld suld ldc` through another proxy.
-
-    One read of `type` for each of `dst` at consecutive addresses (several for vectors), results to registers, None for
-    `_`. A packed type makes one read a lane. `address` evaluates to a virtual address; for a proxy other than generic
-    its leaf is the `Addr` of the view.
-    """
-
-    dst: tuple[str | None, ...]
-    address: Expr
-    type: Type
-    order: Order = Order.WEAK
-    scope: Scope | None = None
-    proxy: Proxy = Proxy.GENERIC
-    readonly: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Store(Instruction):
-    """`st` and `sust`: one write of `type` for each of `values` at consecutive addresses."""
-
-    values: tuple[Expr, ...]
-    address: Expr
-    type: Type
-    order: Order = Order.WEAK
-    scope: Scope | None = None
-    proxy: Proxy = Proxy.GENERIC
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Atomic(Instruction):
-    """`atom` and `red`: `op` is one of `arith.ATOMICS`, one read and, unless a `cas` fails, one write an element.
-
-    `operands` holds the operands of one element after another (`cas` has two an element: compare, then swap); `dst`
-    has one entry an element, all None for `red`. `reduction` says that it is a `red`, whose read acquires nothing.
-    """
-
-    op: str
-    dst: tuple[str | None, ...]
-    address: Expr
-    operands: tuple[Expr, ...]
-    type: Type
-    order: Order = Order.RELAXED
-    scope: Scope = Scope.GPU
-    reduction: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence(Instruction):
-    """`fence` and `membar`; `order` is ACQUIRE, RELEASE, ACQ_REL or SC.
-
-    `window` is set for the `sync_restrict` forms: `shared::cta` or `shared::cluster`.
-    """
-
-    order: Order
-    scope: Scope
-    window: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProxyFence(Instruction):
-    """`fence.proxy.KIND`: `alias`, `texture`, `surface` or `constant`."""
-
-    kind: str
-
-
-class Bar(Enum):
-    """What a thread does at an execution barrier."""
-
-    SYNC = "sync"
-    ARRIVE = "arrive"
-    RED = "red"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Barrier(Instruction):
-    """`bar`/`barrier{.cta}`: `count` is in PTX threads (32 for a litmus thread without a lane), None for the CTA.
-
-    For `red`, `op` is `popc`, `and` or `or`, `pred` the predicate and `dst` the result. `instance` names the dynamic
-    instance in Dartagnan's dialect, and then `count` is in litmus threads.
-    """
-
-    kind: Bar
-    id: Expr
-    count: Expr | None = None
-    op: str | None = None
-    pred: Expr | None = None
-    dst: str | None = None
-    aligned: bool = True
-    instance: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterBarrier(Instruction):
-    """`barrier.cluster.arrive` (`order` RELEASE or RELAXED) and `.wait` (ACQUIRE)."""
-
-    wait: bool
-    order: Order
-    aligned: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarpSync(Instruction):
-    """`bar.warp.sync mask`; without a mask, all threads of the warp in the test."""
-
-    mask: Expr | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assign(Instruction):
-    """Arithmetic on registers: `dst = value`, cut to the register's width."""
-
-    dst: str
-    value: Expr
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assume(Instruction):
-    """Executions in which `cond` is zero here do not count."""
-
-    cond: Expr
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Label(Instruction):
-    """A place to branch to."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch(Instruction):
-    """`bra`, taken where the guard is not zero (always, without one)."""
-
-    target: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exit(Instruction):
-    """The thread ends here, where the guard is not zero."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nop(Instruction):
-    """An instruction without effect on the model (`nanosleep`, `prefetch`)."""
-
-
+Asynchronous = (
+    MbarrierInit | MbarrierInval | MbarrierTx | MbarrierArrive | MbarrierWait | MbarrierPending | CopyArrive
+    | AsyncCopy | AsyncStore | Commit | WaitGroup | TensormapReplace | TensormapCopy | Elect | GridDependency
+)  # fmt: skip
 Statement = (
     Load | Store | Atomic | Fence | ProxyFence | Barrier | ClusterBarrier | WarpSync
-    | Assign | Assume | Label | Branch | Exit | Nop
+    | Assign | Assume | Label | Branch | Exit | Nop | Asynchronous
 )  # fmt: skip
 
-
 # --- memory and threads ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """What a tensor map describes: a box of `box` bytes from the start of the object `target`.
+
+    `acquired` says that every CTA has already acquired the content that the host wrote.
+    """
+
+    target: str
+    box: int
+    acquired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
     """A declared object: `length` elements of `type`; `init` one value an element (an `Addr` for a pointer).
 
-    `owner` is the CTA (a place without warp and lane) of shared memory.
+    `owner` is the CTA (a place without warp and lane) of shared memory. `family` is the name that objects at one offset
+    of several CTAs share (`.shared @ d0.c0.*`), each then named `family@bN`. `mbarrier` is the count of an mbarrier
+    that is live from the start; a tensor map is 16 words of 8 bytes, the first holding the address of what it maps.
     """
 
     name: str
@@ -356,6 +177,9 @@ class Object:
     space: Space = Space.GLOBAL
     owner: Place | None = None
     device: int | None = None
+    family: str | None = None
+    mbarrier: int | None = None
+    tensormap: TensorMap | None = None
     at: Span = field(default=NOWHERE, compare=False)
 
     @property

@@ -14,7 +14,10 @@ PACKAGE = ROOT / "ptxmm"
 
 LAYERS = [
     "errors resources arith pool options",
-    "deadline files program isa_form",
+    "deadline files terms",
+    "instructions",
+    "asynchronous",
+    "program isa_form",
     "formula model solve verdict spins isa_text isa_operands isa_rules",
     "cat closure expect plan values isa_site isa_slots",
     "memory relation unroll grounded isa_memory isa_sync isa_table",
@@ -45,7 +48,7 @@ HOMES = {
     "networkx": {"report", "enumeration"},
     "cupy": set[str](),
 }
-SECOND_ENGINE_MAY_KNOW = {"arith", "errors", "program", "model", "verdict", "enumeration"}
+SECOND_ENGINE_MAY_KNOW = {"arith", "errors", "terms", "instructions", "asynchronous", "program", "model", "verdict", "enumeration"}
 
 
 def modules() -> list[Path]:

@@ -160,7 +160,7 @@ class Declaration:
                 raise self._error(f"`{name}` is too large", item.words[0], hint)
             at = self.source.span(item.start, item.end)
             zeros = (Const(0),) * length
-            obj = Object(full, type_, length, zeros, SPACES[head], owner, device, at)
+            obj = Object(full, type_, length, zeros, SPACES[head], owner, device, at=at)
             self.declared.add(obj, item.start, item.end)
             names.append(full)
         return [(name, initial) for name in names if initial is not None]
