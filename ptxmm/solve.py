@@ -71,16 +71,19 @@ class Loaded:
 class Session:
     """One solver for many tests: each is loaded, asked, and forgotten.
 
-    Z3 keeps their names in its context and slows down with them, so both are renewed at times.
+    Z3 keeps their names in its context, and slows down and grows with them, so both are renewed at times: after so
+    many tests, or so many characters of constraints.
     """
 
     RENEWAL = 100
+    READ = 1_500_000
 
     def __init__(self) -> None:
         self.loads = 0
         self._renew()
 
     def _renew(self) -> None:
+        self.read = 0
         self.solver = z3.SimpleSolver(ctx=z3.Context())
         self.solver.set("random_seed", 0)
 
@@ -88,6 +91,7 @@ class Session:
     def load(self, text: str, prefix: str) -> Iterator[Loaded]:
         """The constraints, for as long as the block runs."""
         solver = self.solver
+        self.read += len(text)
         solver.push()
         try:
             solver.from_string(text)
@@ -98,7 +102,7 @@ class Session:
     def prefix(self) -> str:
         """A new prefix for names."""
         self.loads += 1
-        if self.loads % self.RENEWAL == 0:
+        if self.loads % self.RENEWAL == 0 or self.read > self.READ:
             self._renew()
         return f"t{self.loads}_"
 
