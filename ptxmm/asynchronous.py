@@ -6,7 +6,7 @@ PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy", "mbarri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ptxmm.arith import Type
 from ptxmm.instructions import Instruction
@@ -105,7 +105,8 @@ class AsyncCopy(Instruction):
     map at `coordinates` (counted in elements), and None here. `size` counts bytes (of the box, where there is a map:
     None). Completion is told to `mbarrier`, or where that is None to groups. `multicast` is the mask of CTAs in the
     cluster. `reduce` is one of `arith.ATOMICS` with the element `type`. `read` is how many bytes of `size` a `cp.async`
-    reads, the rest being zeros. `order` is RELAXED with a `scope` for strong copies and reductions.
+    reads, the rest being zeros. `order` is RELAXED with a `scope` for strong copies and reductions. `spaces` are those
+    of destination and source as they are written.
     """
 
     destination: Expr | None
@@ -121,6 +122,7 @@ class AsyncCopy(Instruction):
     read: Expr | None = None
     order: Order = Order.WEAK
     scope: Scope | None = None
+    spaces: tuple[str, str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +165,15 @@ class WaitGroup(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensormapReplace(Instruction):
-    """`tensormap.replace`: a weak access to all 128 bytes; `field` `global_address` is the part that is modelled."""
+    """`tensormap.replace`: a weak access to all 128 bytes; `field` `global_address` is the part that is modelled.
+
+    `ordinal` says which dimension, for the parts that have one value for each.
+    """
 
     address: Expr
     value: Expr
     field: str = "global_address"
+    ordinal: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,3 +202,19 @@ class GridDependency(Instruction):
     """`griddepcontrol.wait` and, not `wait`, `griddepcontrol.launch_dependents`."""
 
     wait: bool
+
+
+# --- what is read and not decided ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign(Instruction):
+    """An instruction that PTX has and no model here: `mnemonic` and `operands` as written, `reason` in one sentence.
+
+    `dst` are the registers that it may write.
+    """
+
+    mnemonic: str
+    operands: str = ""
+    dst: tuple[str, ...] = ()
+    reason: str = field(default="", compare=False)

@@ -15,11 +15,21 @@ LEAST: Requirement = ((6, 0), 70)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for one qualifier: `name` says what it states ("scope"), `words` are the spellings without the dot."""
+    """A place for one qualifier: `name` says what it states ("scope"), `words` are the spellings without the dot.
+
+    `implied` is for what PTX requires and tests may leave out, because the operands decide it. `short` has spellings
+    that tests may use, each with the word that it stands for.
+    """
 
     name: str
     words: tuple[str, ...]
     required: bool = False
+    implied: bool = False
+    short: tuple[tuple[str, str], ...] = ()
+
+    def spelled(self, word: str) -> str | None:
+        """The word of this slot that a spelling means."""
+        return word if word in self.words else dict(self.short).get(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,8 @@ class Row:
     """One instruction: its opcode, its qualifiers in order, what restricts them, what it needs, what it becomes.
 
     `builds` is a key of `isa.BUILDERS`; `section` is that of the PTX ISA; `real` is False for the spellings of
-    NVIDIA's model artifact, which no assembler knows.
+    NVIDIA's model artifact, which no assembler knows. `specific` is for instructions of architecture-specific targets,
+    such as `sm_90a`, alone.
     """
 
     opcode: tuple[str, ...]
@@ -47,6 +58,7 @@ class Row:
     needs: tuple[Need, ...] = ()
     since: Requirement = LEAST
     real: bool = True
+    specific: bool = False
 
     @property
     def name(self) -> str:
@@ -56,14 +68,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A qualifier of a mnemonic and how many characters stand before it."""
+    """A qualifier of a mnemonic, how many characters stand before it, and how many it has where it is short."""
 
     text: str
     offset: int
+    width: int = 0
 
     def within(self, at: Span) -> Span:
         """Where it stands, in a mnemonic that stands at `at`."""
-        return Span(at.path, at.line, at.column + self.offset, at.source, max(1, len(self.text)))
+        return Span(at.path, at.line, at.column + self.offset, at.source, max(1, self.width or len(self.text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +156,9 @@ def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
     filled: dict[str, Word] = {}
     last, misplaced = -1, None
     for word in split(mnemonic)[len(row.opcode) :]:
-        index, slot = _slot(row, word, at, known)
+        index, slot = _slot(row, word, at, known, filled)
+        if (full := slot.spelled(word.text)) not in (None, word.text):
+            word = Word(str(full), word.offset, len(word.text))
         if slot.name in filled:
             first = filled[slot.name].text
             both = (
@@ -167,10 +182,13 @@ def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
     return form
 
 
-def _slot(row: Row, word: Word, at: Span, known: Known) -> tuple[int, Slot]:
-    for index, slot in enumerate(row.slots):
-        if word.text in slot.words:
-            return index, slot
+def _slot(row: Row, word: Word, at: Span, known: Known, filled: Mapping[str, Word]) -> tuple[int, Slot]:
+    """The slot that a word fills: of several that have it one that is free, if possible behind all that are filled."""
+    last = max((i for i, slot in enumerate(row.slots) if slot.name in filled), default=-1)
+    fitting = [(i, slot) for i, slot in enumerate(row.slots) if slot.spelled(word.text) is not None]
+    if fitting:
+        free = [(i, slot) for i, slot in fitting if slot.name not in filled] or fitting
+        return next(((i, slot) for i, slot in free if i > last), free[0])
     if not word.text:
         raise InputError("a qualifier is missing here", word.within(at))
     own = [w for slot in row.slots for w in slot.words]

@@ -23,13 +23,15 @@ class Operand:
     """One operand as a reader hands it over.
 
     `kind` is `reg` (`expr` is a `Reg`), `expr` (any value, predicates like `!p` too), `mem` (`expr` is the address, its
-    leaves `Addr` for declared names), `vector` (`items`) or `sink` (`_`).
+    leaves `Addr` for declared names, `items` the coordinates behind it), `vector` (`items`) or `sink` (`_`). `type` is
+    that of the value, where it is known.
     """
 
     kind: str
     expr: Expr | None
     items: tuple[Operand, ...]
     at: Span
+    type: Type | None = None
 
 
 def destination(form: Form, operand: Operand) -> str | None:

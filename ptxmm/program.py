@@ -18,6 +18,7 @@ from ptxmm.asynchronous import (
     Commit,
     CopyArrive,
     Elect,
+    Foreign,
     GridDependency,
     MbarrierArrive,
     MbarrierInit,
@@ -96,6 +97,7 @@ __all__ = [
     "Fence",
     "FinalMem",
     "FinalReg",
+    "Foreign",
     "GridDependency",
     "Hardware",
     "Instruction",
@@ -139,7 +141,7 @@ PAGE = 1 << 16
 
 Asynchronous = (
     MbarrierInit | MbarrierInval | MbarrierTx | MbarrierArrive | MbarrierWait | MbarrierPending | CopyArrive
-    | AsyncCopy | AsyncStore | Commit | WaitGroup | TensormapReplace | TensormapCopy | Elect | GridDependency
+    | AsyncCopy | AsyncStore | Commit | WaitGroup | TensormapReplace | TensormapCopy | Elect | GridDependency | Foreign
 )  # fmt: skip
 Statement = (
     Load | Store | Atomic | Fence | ProxyFence | Barrier | ClusterBarrier | WarpSync

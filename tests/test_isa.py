@@ -316,8 +316,9 @@ def test_the_table_is_whole() -> None:
     assert operations == ATOMICS - {"sub"}
     assert {space.value for space in Space} <= set(QUALIFIERS)
     for row in ROWS:
-        words = [word for slot in row.slots for word in slot.words]
-        assert len(set(words)) == len(words), row.name
+        for slot in row.slots:
+            assert len(set(slot.words)) == len(slot.words), (row.name, slot.name)
+            assert {full for _, full in slot.short} <= set(slot.words), (row.name, slot.name)
 
 
 def test_every_need_is_one_of_some_row() -> None:
