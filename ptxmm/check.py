@@ -22,8 +22,9 @@ from ptxmm.hangs import hang
 from ptxmm.model import Model
 from ptxmm.options import Options as Options
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
+from ptxmm.races import explained
 from ptxmm.solve import Loaded, Truth, alone, session
-from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
+from ptxmm.verdict import Answer, Happening, Outcomes, Result
 
 LARGE = 200_000
 
@@ -266,7 +267,7 @@ def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], 
         one = execution.concrete(encoding, found.assignment)
         pair = next(p for p in pairs if p.on == name and one.true(p.literal))
         if options.witness:
-            races.append(_race(encoding, pair, execution.shown(one)))
+            races.append(explained(encoding, one, pair))
     if on and not (doubts or not result.complete):
         answer = Answer("yes", tuple(on), tuple(races))
     elif on:
@@ -276,12 +277,6 @@ def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], 
     else:
         answer = Answer("no")
     return replace(result, race=answer)
-
-
-def _race(encoding: Encoding, pair: RacePair, witness: Execution) -> Race:
-    from ptxmm.races import reason
-
-    return Race(pair.on, pair.first, pair.second, pair.mixed, reason(encoding, pair), witness)
 
 
 # --- other views ------------------------------------------------------------------------------------------------------

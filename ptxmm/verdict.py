@@ -46,11 +46,30 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """What one instruction of an execution falls short of, so that two accesses race there.
+
+    `lacks` names it, as `docs/races.md` lists; it is empty where no change of one instruction would order the pair.
+    `event` is the instruction's event, with its thread, line and text; `why` a sentence, `instead` what would do.
+    """
+
+    lacks: tuple[str, ...]
+    event: int
+    thread: str
+    line: int
+    text: str
+    why: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Race:
     """Two conflicting accesses that nothing orders (PTX ISA 8.7.1), in one execution that shows it.
 
     `first` and `second` are event ids of `witness`; `on` is the declared name of the object; `mixed` says that their
-    sizes differ (8.7.2); `why` says in words what is missing.
+    sizes differ (8.7.2); `why` says in words what is missing. `hazard` is `read after write`, `write after read` or
+    `write after write`, with `first` as what was to come first; `missing` holds the steps all of which together would
+    order the pair in this execution.
     """
 
     on: str
@@ -59,6 +78,8 @@ class Race:
     mixed: bool
     why: str
     witness: Execution
+    hazard: str = ""
+    missing: tuple[Missing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

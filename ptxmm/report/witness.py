@@ -12,6 +12,7 @@ from ptxmm.verdict import Execution, Race, Result
 
 GAP = "  |  "
 MARGIN = "    "
+RACE = "       "
 
 
 def evidence(result: Result, width: int = 100) -> str:
@@ -73,11 +74,15 @@ def _listed(title: str, items: tuple[str, ...], room: int) -> list[str]:
 
 
 def _race_sentence(layout: Layout, race: Race, room: int) -> list[str]:
-    rows = {id: row for column in layout.columns for row in column.rows for id in row.events}
-    first, second = rows[race.first], rows[race.second]
+    label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
     mixed = " (mixed sizes)" if race.mixed else ""
-    sentence = f"race on {race.on}{mixed}: {first.label} and {second.label}" + (f"; {race.why}" if race.why else "")
-    return textwrap.wrap(sentence, room, subsequent_indent="       ")
+    hazard = f", {race.hazard} in this execution" if race.hazard else ""
+    pair = f"race on {race.on}{mixed}: {label[race.first]} and {label[race.second]}{hazard}"
+    lines = textwrap.wrap(pair + (f"; {race.why}" if race.why else ""), room, subsequent_indent=RACE)
+    for one in race.missing:
+        at = f"missing at {label[one.event]}: " if one.lacks and one.event in label else ""
+        lines += textwrap.wrap(at + one.why, room, initial_indent=RACE, subsequent_indent=RACE + "  ")
+    return lines
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

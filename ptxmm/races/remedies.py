@@ -1,0 +1,203 @@
+"""What would keep two accesses from racing in one execution: the smallest set of changes, found by trying them.
+
+Two accesses are ordered along a path: program order inside threads, and links between threads, such as a read that
+reads what another thread wrote. Along each path every instruction is made as strong as PTX has it; where the model then
+orders the pair, changes are taken back until each one that is left is needed, and each is weakened as far as it goes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from ptxmm.encode import Encoding
+from ptxmm.events import Event
+from ptxmm.program import ClusterBarrier, Order, Proxy, ProxyFence
+from ptxmm.races.paths import Link, Paths
+from ptxmm.races.strengths import levels, price_of
+from ptxmm.races.whatif import Aligned, Change, Draft, Exchanged, Fenced, Joined, Meeting, Seen, Stronger
+
+WORK, LEAST_TRIALS = 40_000, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Changes that order `first` before `second`, along a path; where `strong`, that make the two morally strong."""
+
+    first: int
+    second: int
+    path: tuple[Link, ...]
+    changes: tuple[Change, ...]
+    cost: float
+    strong: bool = False
+
+
+@dataclass
+class Search:
+    """The search on one execution.
+
+    `connected` says whether a path of reads and barriers joins the two at all, `cut` that not every path was tried, and
+    `strong` what would make the two morally strong.
+    """
+
+    encoding: Encoding
+    draft: Draft
+    pair: tuple[int, int]
+    trials: int = 0
+    connected: bool = False
+    cut: bool = False
+    strong: Remedy | None = None
+    paths: Paths = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.paths = Paths(self.encoding.program, self.draft, self.pair)
+        self.at, self.by_id = self.paths.at, self.paths.by_id
+
+    def best(self) -> Remedy | None:
+        """The remedy of the least cost, or None."""
+        found: list[Remedy] = []
+        one, other = self.pair
+        self.strong = self._direct()
+        weak = [id for id in self.pair if self.by_id[id].order is Order.WEAK]
+        if self.strong is not None and len(weak) < 2:
+            found.append(self.strong)
+        most = max(LEAST_TRIALS, WORK // len(self.draft.events))
+        for cost, first, second, path in heapq.merge(self.paths.between(one, other), self.paths.between(other, one)):
+            self.connected |= all(link.kind in ("reads", "barrier") for link in path)
+            if cost >= min((remedy.cost for remedy in found), default=99.0):
+                break
+            if self.trials >= most:
+                self.cut = True
+                break
+            remedy = self._along(first, second, path, cost)
+            if remedy is not None:
+                found.append(remedy)
+        self.cut |= self.paths.cut
+        return min(found, key=lambda r: r.cost, default=None)
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def _direct(self) -> Remedy | None:
+        """To make the two morally strong."""
+        one, other = (self.by_id[id] for id in self.pair)
+        changes: list[Change] = [change for event in (one, other) for change in self._stronger(event, strong=True)]
+        if one.where != other.where:
+            changes.append(Aligned(self.pair[0], self.pair[1]))
+        return self._least(*self.pair, (), [], changes, 0.0, strong=True)
+
+    def _along(self, first: int, second: int, path: tuple[Link, ...], cost: float) -> Remedy | None:
+        needed: list[Change] = []
+        for link in path:
+            match link.kind:
+                case "chain":
+                    needed.append(Exchanged(link.target, link.source))
+                case "meet":
+                    needed.append(Meeting(link.source, link.target))
+                case "join":
+                    needed.append(Joined(link.source, link.target, self.paths.barrier(link)))
+                case "unseen":
+                    needed.append(Seen(link.source, link.target))
+        optional: list[Change] = [
+            change for event in self._on_the_way(first, second, path) for change in self._stronger(event)
+        ]
+        optional += [change for link in path for change in self._aligned(link)]
+        optional += [change for link in path for change in self._arrived(link)]
+        for id, before in ((first, False), (second, True)):
+            proxy = self.by_id[id].proxy
+            if proxy is not Proxy.GENERIC and proxy.value in self.encoding.model.supports:
+                optional.append(Fenced(id, ProxyFence(kind=proxy.value), before))
+        return self._least(first, second, path, needed, list(dict.fromkeys(optional)), cost)
+
+    def _on_the_way(self, first: int, second: int, path: tuple[Link, ...]) -> list[Event]:
+        """The ends of links, and between them the fences and what synchronises on the same words."""
+        found: list[Event] = []
+        starts, ends = [first, *(link.target for link in path)], [*(link.source for link in path), second]
+        for n, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            inner = self.draft.events[self.at[start] : self.at[end] + 1]
+            words = {self.by_id[id].object for id in (start if n else -1, end if n < len(path) else -1) if id >= 0}
+            for event in inner:
+                joint = (event.id == start and n > 0) or (event.id == end and n < len(path))
+                strong = event.order is not Order.WEAK and event.object in words
+                if event.thread == self.by_id[start].thread and (joint or event.kind == "F" or strong):
+                    found.append(event)
+        return found
+
+    def _stronger(self, event: Event, *, strong: bool = False) -> list[Stronger]:
+        """The instruction of an event at its strongest; with `strong`, only relaxed."""
+        statement = event.statement
+        above = levels(self.encoding, statement, strong=strong) if statement is not None else []
+        return [Stronger(self._same(event), statement, above[-1])] if statement is not None and above else []
+
+    def _same(self, event: Event) -> tuple[int, ...]:
+        """All events of the instruction as it is written, in all its repetitions."""
+        key = _written(event)
+        return tuple(e.id for e in self.draft.events if _written(e) == key)
+
+    def _aligned(self, link: Link) -> list[Aligned]:
+        one, other = self.by_id[link.source], self.by_id[link.target]
+        if link.kind not in ("reads", "unseen"):
+            return []
+        same = (one.where, one.virtual, one.proxy) == (other.where, other.virtual, other.proxy)
+        return [] if same else [Aligned(link.target, link.source)]
+
+    def _arrived(self, link: Link) -> list[Meeting]:
+        """A relaxed arrival as if it released."""
+        arrival = self.by_id[link.source].statement
+        relaxed = isinstance(arrival, ClusterBarrier) and arrival.order is Order.RELAXED
+        return [Meeting(link.source, link.target)] if link.kind == "barrier" and relaxed else []
+
+    # --- the smallest set ---------------------------------------------------------------------------------------------
+
+    def _least(self, first: int, second: int, path: tuple[Link, ...], needed: list[Change], optional: list[Change],
+               cost: float, *, strong: bool = False) -> Remedy | None:  # fmt: skip
+        def enough(changes: list[Change]) -> bool:
+            return self._enough(first, second, [*needed, *changes], strong=strong)
+
+        if not enough(optional):
+            return None
+        best: tuple[float, list[Change]] | None = None
+        for size in range(min(len(optional), 2) + 1):
+            if len(optional) > (99, 99, 14)[size]:
+                break
+            for chosen in combinations(optional, size):
+                if enough(list(chosen)):
+                    weaker = self._weakened(list(chosen), enough)
+                    price = sum(map(price_of, weaker))
+                    if best is None or price < best[0]:
+                        best = price, weaker
+            if best is not None:
+                return Remedy(first, second, path, (*needed, *best[1]), cost + best[0], strong)
+        left = list(optional)
+        for change in sorted(optional, key=price_of, reverse=True):
+            if enough([c for c in left if c is not change]):
+                left = [c for c in left if c is not change]
+        left = self._weakened(left, enough)
+        return Remedy(first, second, path, (*needed, *left), cost + sum(map(price_of, left)), strong)
+
+    def _weakened(self, changes: list[Change], enough: Callable[[list[Change]], bool]) -> list[Change]:
+        """Each instruction only as strong as it must be."""
+        for n, change in enumerate(changes):
+            if isinstance(change, Stronger):
+                for statement in levels(self.encoding, change.was, strong=False):
+                    weaker = Stronger(change.events, change.was, statement)
+                    if enough([*changes[:n], weaker, *changes[n + 1 :]]):
+                        changes[n] = weaker
+                        break
+        return changes
+
+    def _enough(self, first: int, second: int, changes: list[Change], *, strong: bool) -> bool:
+        self.trials += 1
+        draft = self.draft.copy()
+        for change in sorted(changes, key=lambda c: isinstance(c, Exchanged | Fenced | Joined)):
+            change.apply(draft)
+        ordered, related = draft.related(first, second)
+        return related if strong else ordered
+
+
+def _written(event: Event) -> tuple[object, ...]:
+    statement = event.statement
+    if statement is None or not statement.at.line:
+        return (event.thread, id(statement))
+    return (event.thread, statement.at.line, statement.at.column, statement.text)
