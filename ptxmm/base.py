@@ -8,28 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from ptxmm import inflight
 from ptxmm.barriers import Barriers
 from ptxmm.chains import Closure
 from ptxmm.choices import Choices
 from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
-from ptxmm.inflight import InFlight
-from ptxmm.mbarriers import Mbarriers
 from ptxmm.model import SETS
-from ptxmm.program import Atomic, Fence, Order, Place, ProxyFence, Scope, Space
+from ptxmm.program import Atomic, Fence, Order, Place, Scope, Space
 from ptxmm.relation import Rel, Row, Set, Symbolic
 from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
-
-
-KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": ()}
-WINDOWS = {"mbarrier_init": ("MBINIT",), "shared::cluster::read": ("RESTRICT", "READS")}
-SCOPE_OF_WINDOW = {
-    "shared::cta": Scope.CTA,
-    "shared::cluster": Scope.CLUSTER,
-    "shared::cluster::read": Scope.CLUSTER,
-}
 
 
 class Base:
@@ -50,16 +38,6 @@ class Base:
         if name not in self.memo:
             self.memo[name] = self._set(name) if name in SETS else self._relation(name)
         return self.memo[name]
-
-    @cached_property
-    def inflight(self) -> InFlight:
-        """The relations of copies and mbarriers."""
-        return InFlight(self.graph, self.mbarriers)
-
-    @cached_property
-    def mbarriers(self) -> Mbarriers:
-        """The mbarriers of the test."""
-        return Mbarriers(self.graph)
 
     @cached_property
     def choices(self) -> Choices:
@@ -102,7 +80,9 @@ class Base:
     def _names(self, event: Event) -> list[str]:
         """The sets that an event is in."""
         kind, statement = event.kind, event.statement
-        names = ["_", proxy_tag(event), *KINDS[kind], *inflight.names(event)]
+        names = ["_", proxy_tag(event), *(("M", kind) if kind in "RW" else ("F",))]
+        if kind == "B":
+            names.append("B")
         if event.thread < 0:
             return [*names, "IW", "WEAK"]
         order = order_tag(event)
@@ -114,8 +94,8 @@ class Base:
             names.append("RMW")
             if statement.reduction and not self.program.conventions.reductions_read:
                 names.append("RED")
-        elif isinstance(statement, Fence | ProxyFence) and statement.window is not None:
-            names += WINDOWS.get(statement.window, ("RESTRICT",))
+        elif isinstance(statement, Fence) and statement.window is not None:
+            names.append("RESTRICT")
         return names
 
     # --- relations ----------------------------------------------------------------------------------------------------
@@ -149,10 +129,6 @@ class Base:
                 return self._inwindow()
             case "syncbar" | "syncwarp" | "syncbarcl" | "execbarcl":
                 return self._guarded(self.barriers.pairs(name))
-            case "mbo" | "phase" | "mbloc" | "issued" | "done" | "inspace" | "acquires" | "same-copy":
-                return self._guarded(self.inflight.pairs(name))
-            case "api":
-                return self._guarded(())
         raise AssertionError(name)
 
     def _masks(self, row: Callable[[Event], int]) -> Rel:
@@ -178,11 +154,11 @@ class Base:
         must, may = [0] * len(self.events), dict[int, Row]()
         both, guards = self.formulas.both, self.guards
         for thread in range(len(self.program.threads)):
-            mine = [e for e in self.events if e.thread == thread and e.guard != -1 and e.issue < 0]
+            mine = [e for e in self.events if e.thread == thread and e.guard != -1]
             later = 0
             for place in range(len(mine) - 1, -1, -1):
                 event = mine[place]
-                same = [e for e in mine[place + 1 :] if e.node == event.node and e.id != event.rmw and not e.last]
+                same = [e for e in mine[place + 1 :] if e.node == event.node and e.id != event.rmw]
                 mask = later
                 for e in same:
                     mask &= ~(1 << e.id)
@@ -320,10 +296,10 @@ class Base:
     def _inwindow(self) -> Rel:
         pairs = []
         for fence in self.events:
-            if not isinstance(fence.statement, Fence | ProxyFence) or fence.statement.window not in SCOPE_OF_WINDOW:
+            if not isinstance(fence.statement, Fence) or fence.statement.window is None:
                 continue
             place = self.places[fence.id]
-            scope = SCOPE_OF_WINDOW[fence.statement.window]
+            scope = Scope.CTA if fence.statement.window == "shared::cta" else Scope.CLUSTER
             for event in self.events:
                 if event.kind in "RW":
                     item = self.program.physical(event.object)
