@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ptxmm import execution
 from ptxmm.deadline import Deadline
@@ -22,11 +22,11 @@ from ptxmm.hangs import hang
 from ptxmm.model import Model
 from ptxmm.options import Options as Options
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
+from ptxmm.question import Found, ask, decide
 from ptxmm.races import explained
-from ptxmm.solve import Loaded, Truth, alone, session
+from ptxmm.solve import Truth
+from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.verdict import Answer, Happening, Outcomes, Result
-
-LARGE = 200_000
 
 
 def check(program: Program, model: Model, options: Options) -> Result:
@@ -122,8 +122,8 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
     wanted = [goal] if encoding.program.filter is None else [encoding.program.filter, goal]
     literals = [encoding.condition(formula) for formula in wanted]
     reached, missed = ("fails", "holds") if every else ("allowed", "forbidden")
-    asked = Question(encoding, [*encoding.asserted, -encoding.bad, *literals[:-1]], literals[-1])
-    answer = asked.solve(options)
+    order = one_order(encoding, interchangeable(encoding, wanted))
+    answer = decide(encoding, literals[-1], [-encoding.bad, order, *literals[:-1]], core=options.witness)
     if answer.truth is Truth.UNKNOWN:
         return replace(result, verdict="unknown", why=answer.why)
     if answer.truth is Truth.UNSAT:
@@ -136,93 +136,24 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
     return replace(result, verdict=reached, witness=witness)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a question came to; `vacuous` says that no execution counts at all."""
-
-    truth: Truth
-    why: str = ""
-    core: tuple[str, ...] = ()
-    assignment: dict[int, bool] | None = None
-    vacuous: bool = False
-
-
-class Question:
-    """The axioms, some assertions, and one literal that is asked for."""
-
-    def __init__(self, encoding: Encoding, asserted: list[Lit], goal: Lit) -> None:
-        self.encoding, self.asserted, self.goal = encoding, asserted, goal
-
-    def solve(self, options: Options) -> Found:
-        """Whether an execution has it."""
-        formulas = self.encoding.formulas
-        broken = [name for name, literal in self.encoding.axioms if literal == -1]
-        if broken or -1 in self.asserted or formulas.conj(self.asserted) == -1:
-            return Found(Truth.UNSAT, core=tuple(broken[:1]), vacuous=True)
-        here = session()
-        prefix = here.prefix()
-        named = [(f"a{i}", literal) for i, (_, literal) in enumerate(self.encoding.axioms) if literal != 1]
-        wanted = [*named, ("goal", self.goal)]
-        text = formulas.text(self.asserted, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
-        if len(text) > LARGE and not options.witness:
-            return self._solve_large()
-        with here.load(text, prefix) as loaded:
-            return self._answer(loaded, [name for name, _ in named])
-
-    def _solve_large(self) -> Found:
-        """Without assumptions and in a solver of its own: both cost Z3 much on large formulas. There is no core."""
-        formulas = self.encoding.formulas
-        asserted = [*self.asserted, *(literal for _, literal in self.encoding.axioms)]
-        loaded = alone(formulas.text([*asserted, self.goal], (), "v"))
-        answer = loaded.check([], formulas.deadline)
-        if answer is Truth.SAT:
-            return Found(answer, assignment=loaded.assignment(formulas.variables))
-        if answer is Truth.UNKNOWN:
-            return Found(answer, why=loaded.why())
-        return Found(
-            answer, vacuous=alone(formulas.text(asserted, (), "v")).check([], formulas.deadline) is Truth.UNSAT
-        )
-
-    def _answer(self, loaded: Loaded, names: list[str]) -> Found:
-        deadline = self.encoding.formulas.deadline
-        answer = loaded.check([*names, "goal"], deadline)
-        if answer is Truth.SAT:
-            return Found(answer, assignment=loaded.assignment(self.encoding.formulas.variables))
-        if answer is Truth.UNKNOWN:
-            return Found(answer, why=loaded.why())
-        core = loaded.core()
-        axioms = tuple(self.encoding.axioms[int(name[1:])][0] for name in names if name in core)
-        return Found(answer, core=axioms, vacuous=loaded.check(names, deadline) is Truth.UNSAT)
-
-
 # --- races, cut loops, undefined accesses -----------------------------------------------------------------------------
 
 
 def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: Result) -> Result:
     """Races by object, and whether something outside the finished executions makes a `no` or `forbidden` uncertain."""
-    formulas, here = encoding.formulas, session()
+    formulas = encoding.formulas
     objects = [o.name for o in encoding.program.objects if any(p.on == o.name for p in pairs)]
-    questions: dict[str, Lit] = {
-        f"race{i}": formulas.disj([p.literal for p in pairs if p.on == name]) for i, name in enumerate(objects)
-    }
-    questions["mixed"] = formulas.disj([p.literal for p in pairs if p.mixed])
-    questions["cut"], questions["bad"] = encoding.graph.cut, encoding.bad
-    asked = {name: literal for name, literal in questions.items() if literal != -1}
-    answers = {name: Found(Truth.UNSAT) for name in questions}
-    if asked and not any(literal == -1 for _, literal in encoding.axioms) and -1 not in encoding.asserted:
-        prefix = here.prefix()
-        axioms = [literal for _, literal in encoding.axioms]
-        text = formulas.text(
-            [*encoding.asserted, *axioms], [(prefix + name, literal) for name, literal in asked.items()], f"{prefix}v"
-        )
-        with here.load(text, prefix) as loaded:
-            for name in asked:
-                truth = loaded.check([name], formulas.deadline)
-                answers[name] = Found(
-                    truth,
-                    why=loaded.why() if truth is Truth.UNKNOWN else "",
-                    assignment=loaded.assignment(formulas.variables) if truth is Truth.SAT else None,
-                )
+    alike = interchangeable(encoding)
+    questions: dict[str, Lit] = {}
+    for i, name in enumerate(objects):
+        race = formulas.disj([p.literal for p in pairs if p.on == name])
+        questions[f"race{i}"] = formulas.both(race, one_order(encoding, alike, fixed=name))
+    anywhere = {
+        "mixed": formulas.disj([p.literal for p in pairs if p.mixed]), "cut": encoding.graph.cut, "bad": encoding.bad
+    }  # fmt: skip
+    order = one_order(encoding, alike)
+    questions.update((name, formulas.both(literal, order)) for name, literal in anywhere.items())
+    answers = ask(encoding, questions)
     result = _uncertain(encoding, answers, result)
     return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result
 

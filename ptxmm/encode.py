@@ -73,17 +73,18 @@ def encode(
     deadline: Deadline | None = None,
     *,
     chains: bool = True,
+    states: bool = True,
 ) -> Encoding:
     """The executions of a test that a model allows and that have such an `ending`, as formulas.
 
     With `chains`, words that only atomic operations write get their closed forms (`ptxmm.chains`) where the model
-    admits them. Raises Unsupported where the model lacks something that the test needs, Undecided where it is too
-    large.
+    admits them. Without `states`, nothing is asked of final registers. Raises Unsupported where the model lacks
+    something that the test needs, Undecided where it is too large.
     """
     ensure_supported(program, model)
     ensure_grounded(program, model)
     plan = plan_of(model)
-    graph = event_graph(program, bound, ending, deadline, waits=plan.monotone)
+    graph = event_graph(program, bound, ending, deadline, waits=plan.monotone, states=states)
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     algebra = Symbolic(len(graph.events), graph.formulas)

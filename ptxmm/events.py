@@ -140,6 +140,19 @@ def same_cta(one: Thread, other: Thread) -> bool:
     return (a.kernel, a.device, a.cta) == (b.kernel, b.device, b.cta)
 
 
+def asked_leaves(program: Program) -> list[FinalReg | FinalMem]:
+    """The registers and memory of final states that a test names: in its condition, its filter and `locations`."""
+    condition = final_leaves(program.condition.formula) if program.condition else []
+    return [*condition, *program.locations, *(final_leaves(program.filter) if program.filter is not None else [])]
+
+
+def asked_registers(program: Program, thread: Thread) -> frozenset[str] | None:
+    """The registers of a thread that belong to a final state: those that the test names, or all (None)."""
+    asked = asked_leaves(program)
+    mine = (leaf.reg for leaf in asked if isinstance(leaf, FinalReg) and leaf.thread == thread.name)
+    return frozenset(mine) if asked else None
+
+
 def final_leaves(expr: Expr) -> list[FinalReg | FinalMem]:
     """The registers and memory that a condition names."""
     return [leaf for leaf in leaves(expr) if isinstance(leaf, (FinalReg, FinalMem))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ptxmm.arith import Type
 from ptxmm.deadline import Deadline
-from ptxmm.events import Again, Ending, Event, EventGraph
+from ptxmm.events import Again, Ending, Event, EventGraph, asked_registers
 from ptxmm.formula import Formulas
 from ptxmm.memory import Memory, initial
 from ptxmm.program import Assign, Assume, Atomic, Barrier, Load, Object, Program, Statement, Store, registers
@@ -27,8 +27,11 @@ def event_graph(
     deadline: Deadline | None = None,
     *,
     waits: bool = True,
+    states: bool = True,
 ) -> EventGraph:
     """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
+
+    Without `states`, final registers do not matter; with them, those matter that the test asks for.
 
     Raises Undecided where values or code are too many.
     """
@@ -36,8 +39,9 @@ def event_graph(
     if not waits:
         effects = {index: set(loops_of(thread.body)) for index, thread in enumerate(program.threads)}
     bounds: dict[int, dict[int, int]] = {}
+    kept = [asked_registers(program, thread) if states else frozenset[str]() for thread in program.threads]
     while True:
-        graph = _walked(program, bound, ending, deadline, effects, bounds)
+        graph = _walked(program, bound, ending, deadline, effects, bounds, kept)
         found = [again for again in graph.again if _leaves_something(graph, again)]
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
@@ -56,6 +60,7 @@ def _walked(
     deadline: Deadline | None,
     effects: dict[int, set[int]],
     bounds: dict[int, dict[int, int]],
+    kept: list[frozenset[str] | None],
 ) -> EventGraph:
     to_the_end = program.conventions.branches_control_the_rest
     nodes = [
@@ -65,6 +70,7 @@ def _walked(
             to_the_end=to_the_end,
             effects=frozenset(effects.get(index, ())),
             bounds=bounds.get(index, {}),
+            kept=kept[index],
         )
         for index, thread in enumerate(program.threads)
     ]

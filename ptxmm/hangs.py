@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from ptxmm import execution
 from ptxmm.deadline import Deadline
-from ptxmm.encode import Encoding, encode
+from ptxmm.encode import encode
 from ptxmm.events import Event
-from ptxmm.formula import Lit
 from ptxmm.graph import inside
 from ptxmm.model import Model
 from ptxmm.program import Program
-from ptxmm.progress import ENDINGS, Progress
-from ptxmm.solve import Truth, session
+from ptxmm.progress import ENDINGS, EVEN, Progress
+from ptxmm.question import ask
+from ptxmm.solve import Truth
+from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.verdict import Answer
 
 
@@ -20,33 +21,23 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
 
     `unknown` where loops were cut in an execution that otherwise ends, or time ran out.
     """
-    encoding = encode(program, model, bound, ENDINGS[progress], deadline)
+    encoding = encode(program, model, bound, ENDINGS[progress], deadline, states=False)
+    graph = encoding.graph
+    doubts = ask(encoding, {"cut": graph.cut, "bad": encoding.bad})
     scheduling = Progress(encoding, progress)
-    cut = encoding.graph.cut
     never = scheduling.never_ends()
-    found, assignment, why = _ask(encoding, [never, -cut])
-    if found is Truth.SAT:
-        one = execution.concrete(encoding, assignment)
+    alike = interchangeable(encoding) if progress in EVEN else ()
+    found = ask(encoding, {"hang": never}, [-graph.cut, one_order(encoding, alike)])["hang"]
+    if found.assignment is not None:
+        one = execution.concrete(encoding, found.assignment)
         return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=execution.shown(one))
-    if found is Truth.UNKNOWN:
-        return Answer("unknown", why=why)
-    if cut != -1 and _ask(encoding, [cut])[0] is not Truth.UNSAT:
+    if found.truth is Truth.UNKNOWN:
+        return Answer("unknown", why=found.why)
+    if doubts["cut"].truth is not Truth.UNSAT:
         return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
-    if encoding.bad != -1 and _ask(encoding, [encoding.bad])[0] is not Truth.UNSAT:
+    if doubts["bad"].truth is not Truth.UNSAT:
         return Answer("unknown", why="an execution reaches an undefined access")
     return Answer("no")
-
-
-def _ask(encoding: Encoding, wanted: list[Lit]) -> tuple[Truth, dict[int, bool], str]:
-    asserted = [*encoding.asserted, *(literal for _, literal in encoding.axioms), *wanted]
-    if -1 in asserted:
-        return Truth.UNSAT, {}, ""
-    here = session()
-    prefix = here.prefix()
-    with here.load(encoding.formulas.text(asserted, (), f"{prefix}v"), prefix) as loaded:
-        truth = loaded.check([], encoding.formulas.deadline)
-        assignment = loaded.assignment(encoding.formulas.variables) if truth is Truth.SAT else {}
-        return truth, assignment, loaded.why() if truth is Truth.UNKNOWN else ""
 
 
 def _stories(scheduling: Progress, one: execution.Concrete) -> list[str]:

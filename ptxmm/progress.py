@@ -25,6 +25,8 @@ ENDINGS = {
     "unfair": Ending.ANYWHERE,
 }
 PROGRESS = tuple(ENDINGS)
+# The models whose promises do not depend on the numbers of threads.
+EVEN = frozenset({"fair", "obe", "unfair"})
 
 
 @dataclass

@@ -18,6 +18,8 @@ VERSION: str = z3.get_version_string()
 # Steps of Z3 (well under a second) that are tried before a timer is set: a timer costs a thread for each check.
 EASY = 300_000
 LONGEST = 1_000_000.0
+# Characters of constraints from which on they get a solver of their own.
+LARGE = 200_000
 
 
 class Truth(Enum):
@@ -28,25 +30,48 @@ class Truth(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Loaded:
-    """Constraints that are loaded; `prefix` starts the names of their variables."""
+    """Constraints that are loaded; `prefix` starts the names of their variables.
+
+    Large ones stand in a solver of their own. Z3 is slow with many assumptions there, so that named literals are
+    asserted for one check (`held`), and its steps are no measure of its time, so that the timer is always set.
+    """
 
     solver: z3.Solver
     prefix: str
+    large: bool = False
+    held: bool = False
 
-    def check(self, names: Sequence[str], deadline: Deadline) -> Truth:
-        """Whether the constraints and the named literals hold together."""
+    def check(self, names: Sequence[str], deadline: Deadline, *, briefly: bool = False, core: bool = False) -> Truth:
+        """Whether the constraints and the named literals hold together.
+
+        `briefly` gives up soon; `core` asks for a core also of large constraints.
+        """
         if deadline.left() == 0:
             return Truth.UNKNOWN
         assumed = [z3.Bool(self.prefix + name, self.solver.ctx) for name in names]
+        if self.large:
+            self._hold([] if core else assumed)
+            return self._timed(assumed if core else [], deadline, EASY if briefly else 0)
         self.solver.set("rlimit", EASY)
         answer = Truth(str(self.solver.check(*assumed)))
-        if answer is Truth.UNKNOWN:
-            self.solver.set("rlimit", 0)
-            self.solver.set("timeout", max(1, int(min(deadline.left(), LONGEST) * 1000)))
-            answer = Truth(str(self.solver.check(*assumed)))
-            self.solver.set("timeout", 0)
+        return self._timed(assumed, deadline, 0) if answer is Truth.UNKNOWN and not briefly else answer
+
+    def _hold(self, literals: list[z3.BoolRef]) -> None:
+        """Assert literals in place of those that were asserted for the check before."""
+        if self.held:
+            self.solver.pop()
+        self.held = bool(literals)
+        if literals:
+            self.solver.push()
+            self.solver.add(*literals)
+
+    def _timed(self, assumed: list[z3.BoolRef], deadline: Deadline, steps: int) -> Truth:
+        self.solver.set("rlimit", steps)
+        self.solver.set("timeout", max(1, int(min(deadline.left(), LONGEST) * 1000)))
+        answer = Truth(str(self.solver.check(*assumed)))
+        self.solver.set("timeout", 0)
         return answer
 
     def assignment(self, variables: Sequence[int]) -> dict[int, bool]:
@@ -55,7 +80,7 @@ class Loaded:
         return {number: z3.is_true(model[z3.Bool(f"{self.prefix}v{number}", context)]) for number in variables}
 
     def core(self) -> frozenset[str]:
-        """The named literals that the last check could not have together."""
+        """The named literals that the last check could not have together, where it was asked for a core."""
         return frozenset(str(name)[len(self.prefix) :] for name in self.solver.unsat_core())
 
     def why(self) -> str:
@@ -84,12 +109,16 @@ class Session:
 
     def _renew(self) -> None:
         self.read = 0
-        self.solver = z3.SimpleSolver(ctx=z3.Context())
-        self.solver.set("random_seed", 0)
+        self.solver = _solver()
 
     @contextmanager
     def load(self, text: str, prefix: str) -> Iterator[Loaded]:
         """The constraints, for as long as the block runs."""
+        if len(text) > LARGE:
+            solver = _solver()
+            solver.from_string(text)
+            yield Loaded(solver, prefix, large=True)
+            return
         solver = self.solver
         self.read += len(text)
         solver.push()
@@ -107,12 +136,10 @@ class Session:
         return f"t{self.loads}_"
 
 
-def alone(text: str) -> Loaded:
-    """Constraints in a solver of their own."""
+def _solver() -> z3.Solver:
     solver = z3.SimpleSolver(ctx=z3.Context())
     solver.set("random_seed", 0)
-    solver.from_string(text)
-    return Loaded(solver, "")
+    return solver
 
 
 @lru_cache(maxsize=1)

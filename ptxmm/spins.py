@@ -64,13 +64,16 @@ def _start(body: tuple[Statement, ...], labels: dict[str, int], head: int, end: 
     return head
 
 
-def waiting(body: tuple[Statement, ...], labels: dict[str, int]) -> dict[int, Loop]:
-    """The loops whose repetitions leave no register behind and meet no barrier; writes are for the caller to check."""
+def waiting(body: tuple[Statement, ...], labels: dict[str, int], kept: frozenset[str] | None = None) -> dict[int, Loop]:
+    """The loops whose repetitions leave no register behind and meet no barrier; writes are for the caller to check.
+
+    `kept` are the registers that matter when the thread has ended: all, where it is None.
+    """
     found = loops(body, labels)
     if not found:
         return {}
     after = [_successors(body, labels, pc) for pc in range(len(body))]
-    live = _live(body, after)
+    live = _live(body, after, kept)
     return {head: loop for head, loop in found.items() if _independent(body, after, live, loop)}
 
 
@@ -138,18 +141,19 @@ def _reads(statement: Statement) -> frozenset[str]:
     return found
 
 
-def _live(body: tuple[Statement, ...], after: list[list[int]]) -> list[set[str]]:
-    """The registers whose value before each place may still be read; every register is read at the end."""
+def _live(body: tuple[Statement, ...], after: list[list[int]], kept: frozenset[str] | None) -> list[set[str]]:
+    """The registers whose value before each place may still be read; those that are kept are read at the end."""
     everything = {name for statement in body for name in (*written(statement), *_reads(statement))}
-    live: list[set[str]] = [set() for _ in body] + [everything]
+    last = everything if kept is None else {name for name in everything if name in kept}
+    live: list[set[str]] = [set() for _ in body] + [last]
     changed = True
     while changed:
         changed = False
         for pc in range(len(body) - 1, -1, -1):
             out = set().union(*(live[target] for target in after[pc]))
             statement = body[pc]
-            kept = out if statement.guard is not None else out - set(written(statement))
-            now = kept | _reads(statement)
+            passing = out if statement.guard is not None else out - set(written(statement))
+            now = passing | _reads(statement)
             if now != live[pc]:
                 live[pc], changed = now, True
     return live

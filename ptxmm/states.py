@@ -8,10 +8,11 @@ from ptxmm import execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
-from ptxmm.events import Ending, final_leaves
+from ptxmm.events import Ending, asked_leaves
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import FinalMem, FinalReg, Program
+from ptxmm.question import ask
 from ptxmm.solve import Truth, session
 from ptxmm.verdict import Outcomes, State
 
@@ -40,7 +41,6 @@ def enumerate_states(program: Program, model: Model, options: Options) -> Outcom
     except (Unsupported, Undecided) as reason:
         complete, why = False, str(reason)
     quantifier = condition.quantifier.value if condition else None
-    quantifier = condition.quantifier.value if condition else None
     return Outcomes(
         program.path, program.name, program.variant, model.name, whole, quantifier, names, types, found, complete, why,
         time.perf_counter() - start,
@@ -49,11 +49,7 @@ def enumerate_states(program: Program, model: Model, options: Options) -> Outcom
 
 def columns(program: Program) -> list[Leaf]:
     """What a final state shows, each once, in the order of the test's text."""
-    exprs = [program.condition.formula] if program.condition else []
-    named: list[Leaf] = [leaf for expr in exprs for leaf in final_leaves(expr)]
-    named += program.locations
-    if program.filter is not None:
-        named += final_leaves(program.filter)
+    named: list[Leaf] = asked_leaves(program)
     if not named:
         named = [FinalReg(t.name, r) for t in program.threads for r in t.types]
         for item in program.objects:
@@ -121,23 +117,11 @@ def _doubt(encoding: Encoding, options: Options) -> str:
         return ""
     prefix = encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
     pairs = race_pairs(prefix) or []
-    questions = (
-        (prefix.graph.cut, f"a loop was cut after {options.bound} repetitions"),
-        (prefix.bad, "an execution reaches an undefined access"),
-        (
-            prefix.formulas.disj([pair.literal for pair in pairs if pair.mixed]),
-            "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)",
-        ),
-    )
-    for literal, why in questions:
-        if literal != -1 and _reachable(prefix, literal) is not Truth.UNSAT:
-            return why
-    return ""
-
-
-def _reachable(encoding: Encoding, literal: int) -> Truth:
-    here = session()
-    name = here.prefix()
-    asserted = [*encoding.asserted, *(lit for _, lit in encoding.axioms), literal]
-    with here.load(encoding.formulas.text(asserted, [], f"{name}v"), name) as loaded:
-        return loaded.check([], encoding.formulas.deadline)
+    mixed = prefix.formulas.disj([pair.literal for pair in pairs if pair.mixed])
+    answers = ask(prefix, {"cut": prefix.graph.cut, "bad": prefix.bad, "mixed": mixed})
+    whys = {
+        "cut": f"a loop was cut after {options.bound} repetitions",
+        "bad": "an execution reaches an undefined access",
+        "mixed": "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)",
+    }
+    return next((why for name, why in whys.items() if answers[name].truth is not Truth.UNSAT), "")

@@ -50,13 +50,14 @@ def unrolled(
     to_the_end: bool = False,
     effects: frozenset[int] = frozenset(),
     bounds: Mapping[int, int] = NO_BOUNDS,
+    kept: frozenset[str] | None = None,
 ) -> tuple[Node, ...]:
     """The instances of a thread's instructions in topological order; each back edge is taken at most `bound` times.
 
-    Loops by their heads: `bounds` has other bounds for some, and a waiting loop (`spins.waiting`) is passed once,
-    unless it is in `effects`. With `to_the_end`, a branch
-    decides everything that can come after it (the convention of assembly tools); otherwise what it can reach before its
-    arms meet again (its immediate post-dominator). Undecided is raised where there are more than LIMIT instances.
+    Loops by their heads: `bounds` has other bounds for some, and a waiting loop (`spins.waiting`, which tells what
+    `kept` is) is passed once, unless it is in `effects`. With `to_the_end`, a branch decides everything that can come
+    after it (the convention of assembly tools); otherwise what it can reach before its arms meet again (its immediate
+    post-dominator). Undecided is raised where there are more than LIMIT instances.
     """
     labels = _labels(body)
     if not any(isinstance(s, (Branch, Exit, Assume)) for s in body):
@@ -64,7 +65,7 @@ def unrolled(
         last = len(body)
         return (*straight, Node(END, None, ((last - 1, NEXT),) if last else ()))
     found = loops(body, labels)
-    waits = {h: loop for h, loop in waiting(body, labels).items() if h not in effects} if found else {}
+    waits = {h: loop for h, loop in waiting(body, labels, kept).items() if h not in effects} if found else {}
     inner = {loop.start: h for h, loop in waits.items()}
     waits = {h: loop for h, loop in waits.items() if inner[loop.start] == h}
     edges = _explore(body, labels, {h: bounds.get(h, bound) for h in found}, found, waits)

@@ -27,7 +27,7 @@ LAYERS = [
     "base graph schedule lemma",
     "finals",
     "encode",
-    "execution progress",
+    "execution progress symmetry question",
     "races",
     "hangs states",
     "check enumeration",

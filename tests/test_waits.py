@@ -61,3 +61,19 @@ def test_a_flag_that_nobody_sets_is_waited_for_for_ever() -> None:
     assert "reads f = 0" in result.hang.why
     assert result.verdict == "forbidden"
     assert result.notes == ("no execution ends with every thread finished",)
+
+
+def test_a_loop_that_counts_may_go_on_for_ever_as_far_as_is_known() -> None:
+    text = WAIT.replace("r0, [f]; } while (r0 == 0)", "r0, [f]; n = n + 1; } while (r0 == 0 || n < 3)")
+    (program,) = lit.read(text.replace("~exists (B.r1 == 0)", "~exists (B.n == 0)"), "wait.lit")
+    result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"hang"})))
+    assert result.hang.verdict == "unknown"
+    assert "cut" in result.hang.why
+
+
+def test_registers_that_nothing_asks_for_are_not_left_behind() -> None:
+    text = WAIT.replace("r0, [f]; } while", "r0, [f]; if (r0 == 0) { ld.relaxed.gpu.global.u32 r2, [f]; } } while")
+    (asks_nothing,) = lit.read(text, "wait.lit")
+    assert check(asks_nothing, read_model("ptx-9.4"), Options(bound=1)).verdict == "forbidden"
+    (asks,) = lit.read(text.replace("B.r1 == 0", "B.r1 == 0 && B.r2 == 0"), "wait.lit")
+    assert check(asks, read_model("ptx-9.4"), Options(bound=1)).verdict == "unknown"
