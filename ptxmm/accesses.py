@@ -10,13 +10,38 @@ from ptxmm.arith import Type, wrap
 from ptxmm.errors import Undecided
 from ptxmm.events import Deps, Event, Value
 from ptxmm.formula import Formulas, Lit
-from ptxmm.program import Addr, Atomic, Load, Object, Proxy, Space, Store, leaves
+from ptxmm.memory import Range
+from ptxmm.program import (
+    Addr,
+    AsyncCopy,
+    Atomic,
+    Expr,
+    Load,
+    Object,
+    Proxy,
+    Space,
+    Statement,
+    Store,
+    TensormapCopy,
+    leaves,
+)  # fmt: skip
 from ptxmm.values import MAYBE, Table, choice, combined, cut, extended, gathered, mapped
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
 
 Spot = tuple[str, str, int, Lit]
+
+
+def addresses(statement: Statement) -> list[Expr]:
+    """The operands of an instruction that say where it accesses memory."""
+    match statement:
+        case AsyncCopy(destination=destination, source=source, map=at):
+            return [expr for expr in (destination, source, at) if expr is not None]
+        case TensormapCopy(destination=destination, source=source):
+            return [destination, source]
+    address = getattr(statement, "address", None)
+    return [] if address is None else [address]
 
 
 class Accesses:
@@ -26,23 +51,31 @@ class Accesses:
         self.walk, self.graph, self.logic, self.program = walk, walk.graph, walk.logic, walk.program
 
     def _spots(self, statement: Load | Store | Atomic, guard: Lit, count: int) -> list[Spot]:
+        """Where an ordinary access of `count` elements can go."""
+        size = statement.type.size * count
+        align = min(size, 16 if count == 1 else size)
+        writes = not isinstance(statement, Load)
+        return self.spots(statement, statement.address, guard, size, align, writes=writes)
+
+    def spots(
+        self, statement: Statement, address: Expr, guard: Lit, size: int, align: int, *, writes: bool = False
+    ) -> list[Spot]:
         """Where an access can go: (object, virtual name, byte offset, literal); undefined places are only noted."""
-        program, address = self.program, statement.address
+        program = self.program
         found: list[tuple[Object | None, str, int, Lit]]
         if isinstance(address, Addr):
             found = [(program.physical(address.name), program.virtual(address.name), address.offset, 1)]
         else:
-            found = [(*self._resolve(value), literal) for value, literal in self.walk.table(address).items()]
+            found = [(*self.resolve(value), literal) for value, literal in self.walk.table(address).items()]
         views = [leaf for leaf in leaves(address) if isinstance(leaf, Addr)]
-        size = statement.type.size * count
         good = []
         for item, virtual, offset, literal in found:
             reason = ""
             if item is None or not 0 <= offset <= item.size - size:
                 reason = "accesses bytes outside every object"
-            elif offset % min(size, 16 if count == 1 else size):
-                reason = f"accesses {size} bytes at an address that is not a multiple of {size}"
-            elif item.space in (Space.CONST, Space.PARAM) and not isinstance(statement, Load):
+            elif offset % align:
+                reason = f"accesses {size} bytes at an address that is not a multiple of {align}"
+            elif item.space in (Space.CONST, Space.PARAM) and writes:
                 reason = f"writes to `{item.name}`, which is constant"
             elif not self._reachable(item):
                 reason = f"accesses `{item.name}`, the shared memory of another cluster"
@@ -61,7 +94,7 @@ class Accesses:
         mine, owner = self.walk.thread.place, item.owner
         return (mine.kernel, mine.device, mine.cluster) == (owner.kernel, owner.device, owner.cluster)
 
-    def _resolve(self, value: int) -> tuple[Object | None, str, int]:
+    def resolve(self, value: int) -> tuple[Object | None, str, int]:
         names = list(self.program.addresses)
         bases = list(self.program.addresses.values())
         place = bisect_right(bases, value) - 1
@@ -69,23 +102,30 @@ class Accesses:
             return None, "", 0
         return self.program.physical(names[place]), names[place], value - bases[place]
 
-    def _access(self, kind: str, statement: Load | Store | Atomic, guard: Lit, spot: tuple[str, str, int, Lit],
+    def _access(self, kind: str, statement: Load | Store | Atomic, guard: Lit, spot: Spot,
                 place: int, lane: Type) -> Event:  # fmt: skip
-        name, virtual, offset, literal = spot
-        where = (offset + place * lane.size, lane.size)
+        """An event of an ordinary access on its element number `place`."""
+        where = (spot[2] + place * lane.size, lane.size)
+        proxy = statement.proxy if not isinstance(statement, Atomic) else Proxy.GENERIC
+        return self.access(kind, statement, guard, spot, where, lane, order=statement.order, scope=statement.scope,
+                           proxy=proxy)  # fmt: skip
+
+    def access(self, kind: str, statement: Statement, guard: Lit, spot: Spot, where: Range, lane: Type,
+               **what: object) -> Event:  # fmt: skip
+        """An event that reads or writes some bytes of the object at a spot."""
+        name, virtual, _, literal = spot
         self.graph.memory.touch(name, where)
         event = self.walk.event(
-            kind, self.logic.both(guard, literal), statement, order=statement.order, scope=statement.scope, type=lane,
-            object=name, virtual=virtual, where=where,
-            proxy=statement.proxy if not isinstance(statement, Atomic) else Proxy.GENERIC,
+            kind, self.logic.both(guard, literal), statement, type=lane, object=name, virtual=virtual, where=where,
+            **what,
         )  # fmt: skip
         if self.walk.exact:
             event.cells = tuple(self.graph.memory.cover(name, where))
-            for read, dep in self.walk.deps(statement.address).items():
+            for read, dep in self.walk.deps(*addresses(statement)).items():
                 self.graph.addr.append((read, event.id, dep))
         return event
 
-    def _read_table(self, event: Event) -> Table:
+    def read_table(self, event: Event) -> Table:
         self.walk.reads.add(event.object)
         domain = self.graph.memory.domain(event.object, event.where)
         if len(domain) == 1:
@@ -97,7 +137,7 @@ class Accesses:
             return {domain[0]: -one, domain[1]: one}
         return {value: self.logic.var() for value in domain}
 
-    def _write(self, event: Event, table: Table, deps: Deps) -> None:
+    def write(self, event: Event, table: Table, deps: Deps) -> None:
         if event.guard == -1:
             table = {}
         event.table = cut(self.logic, table, event.type)
@@ -124,19 +164,19 @@ class Accesses:
                 whole: Table = {0: 1}
                 for number in range(lanes):
                     event = self._access("R", statement, guard, spot, element * lanes + number, lane)
-                    event.table = self._read_table(event)
+                    event.table = self.read_table(event)
                     deps[event.id] = 1
                     shift = number * lane.bits
                     whole = event.table if lanes == 1 else combined(
                         self.logic, whole, event.table, lambda a, b, s=shift: a | b << s)  # type: ignore[misc]  # fmt: skip
                 parts.append((spot[3], whole))
-            results.append((self._chosen(parts), deps))
+            results.append((self.chosen(parts), deps))
         for name, (table, deps) in zip(statement.dst, results, strict=True):
             if name is not None:
                 kind = self.walk.thread.types.get(name, statement.type)
                 self.walk.assign(name, extended(self.logic, table, statement.type, kind), deps, statement.guard, chosen)
 
-    def _chosen(self, parts: list[tuple[Lit, Table]]) -> Table:
+    def chosen(self, parts: list[tuple[Lit, Table]]) -> Table:
         """The table of what was read at the one address that is used."""
         if len(parts) == 1:
             return parts[0][1]
@@ -157,7 +197,7 @@ class Accesses:
                     shift, width = number * lane.bits, lane.bits
                     piece = table if lanes == 1 else mapped(
                         self.logic, table, lambda v, s=shift, w=width: wrap(v >> s, w))  # type: ignore[misc]  # fmt: skip
-                    self._write(event, piece, deps)
+                    self.write(event, piece, deps)
 
     def atomic(self, statement: Atomic, guard: Lit, chosen: Lit) -> None:
         lane, lanes = statement.type.lane, statement.type.lanes
@@ -180,14 +220,14 @@ class Accesses:
                         self.logic, whole, old, lambda a, b, s=shift: a | b << s)  # type: ignore[misc]  # fmt: skip
                 parts.append((spot[3], whole))
             if name is not None:
-                self.walk.assign(name, self._chosen(parts), reads, statement.guard, chosen)
+                self.walk.assign(name, self.chosen(parts), reads, statement.guard, chosen)
 
     def _element(self, statement: Atomic, guard: Lit, spot: tuple[str, str, int, Lit], place: int, lane: Type,
                  given: list[Table], deps: Deps) -> tuple[Table, int]:  # fmt: skip
         """The read and the write of an atomic operation on one element: what was read, and the read's number."""
         logic, op = self.logic, statement.op
         read = self._access("R", statement, guard, spot, place, lane)
-        read.table = self._read_table(read)
+        read.table = self.read_table(read)
         written = combined(logic, read.table, given[0], lambda a, b: arith.atomic(op, a, (b, b), lane) or 0)
         happens: Lit = 1
         if op == "cas":
@@ -204,5 +244,5 @@ class Accesses:
         if op in ("add", "sub") and len(given[0]) == 1 and next(iter(given[0].values())) == 1:
             amount = next(iter(given[0]))
             write.step = wrap(amount if op == "add" else -amount, lane.bits)
-        self._write(write, written, deps)
+        self.write(write, written, deps)
         return read.table, read.id

@@ -8,16 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
+from ptxmm import inflight
 from ptxmm.barriers import Barriers
 from ptxmm.chains import Closure
 from ptxmm.choices import Choices
 from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
+from ptxmm.inflight import InFlight
+from ptxmm.mbarriers import Mbarriers
 from ptxmm.model import SETS
-from ptxmm.program import Atomic, Fence, Order, Place, Scope, Space
+from ptxmm.program import Atomic, Fence, Order, Place, ProxyFence, Scope, Space
 from ptxmm.relation import Rel, Row, Set, Symbolic
 from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
+
+KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": ()}
+WINDOWS = {"mbarrier_init": ("RESTRICT", "MBINIT"), "shared::cluster::read": ("RESTRICT", "READS")}
+SCOPE_OF_WINDOW = {
+    "shared::cta": Scope.CTA,
+    "shared::cluster": Scope.CLUSTER,
+    "shared::cluster::read": Scope.CLUSTER,
+}
 
 
 class Base:
@@ -38,6 +49,16 @@ class Base:
         if name not in self.memo:
             self.memo[name] = self._set(name) if name in SETS else self._relation(name)
         return self.memo[name]
+
+    @cached_property
+    def inflight(self) -> InFlight:
+        """The relations of copies and mbarriers."""
+        return InFlight(self.graph, self.mbarriers)
+
+    @cached_property
+    def mbarriers(self) -> Mbarriers:
+        """The mbarriers of the test."""
+        return Mbarriers(self.graph)
 
     @cached_property
     def choices(self) -> Choices:
@@ -75,14 +96,15 @@ class Base:
                 bit = 1 << event.id
                 for name in self._names(event):
                     masks[name] = masks.get(name, 0) | bit
+        for event in self.inflight.lent() if "OUT" in masks or len(self.program.threads) > 1 else ():
+            if event.guard != -1:
+                masks["LENT"] = masks.get("LENT", 0) | 1 << event.id
         return masks
 
     def _names(self, event: Event) -> list[str]:
         """The sets that an event is in."""
         kind, statement = event.kind, event.statement
-        names = ["_", proxy_tag(event), *(("M", kind) if kind in "RW" else ("F",))]
-        if kind == "B":
-            names.append("B")
+        names = ["_", proxy_tag(event), *KINDS[kind], *inflight.names(event)]
         if event.thread < 0:
             return [*names, "IW", "WEAK"]
         order = order_tag(event)
@@ -94,8 +116,8 @@ class Base:
             names.append("RMW")
             if statement.reduction and not self.program.conventions.reductions_read:
                 names.append("RED")
-        elif isinstance(statement, Fence) and statement.window is not None:
-            names.append("RESTRICT")
+        elif isinstance(statement, Fence | ProxyFence) and statement.window is not None:
+            names += WINDOWS.get(statement.window, ("RESTRICT",))
         return names
 
     # --- relations ----------------------------------------------------------------------------------------------------
@@ -129,6 +151,10 @@ class Base:
                 return self._inwindow()
             case "syncbar" | "syncwarp" | "syncbarcl" | "execbarcl":
                 return self._guarded(self.barriers.pairs(name))
+            case "mbo" | "phase" | "mbloc" | "issued" | "done" | "inspace" | "acquires" | "same-copy" | "tenant":
+                return self._guarded(self.inflight.pairs(name))
+            case "api":
+                return self._guarded(())
         raise AssertionError(name)
 
     def _masks(self, row: Callable[[Event], int]) -> Rel:
@@ -154,11 +180,11 @@ class Base:
         must, may = [0] * len(self.events), dict[int, Row]()
         both, guards = self.formulas.both, self.guards
         for thread in range(len(self.program.threads)):
-            mine = [e for e in self.events if e.thread == thread and e.guard != -1]
+            mine = [e for e in self.events if e.thread == thread and e.guard != -1 and e.issue < 0]
             later = 0
             for place in range(len(mine) - 1, -1, -1):
                 event = mine[place]
-                same = [e for e in mine[place + 1 :] if e.node == event.node and e.id != event.rmw]
+                same = [e for e in mine[place + 1 :] if e.node == event.node and e.id != event.rmw and not e.last]
                 mask = later
                 for e in same:
                     mask &= ~(1 << e.id)
@@ -296,10 +322,10 @@ class Base:
     def _inwindow(self) -> Rel:
         pairs = []
         for fence in self.events:
-            if not isinstance(fence.statement, Fence) or fence.statement.window is None:
+            if not isinstance(fence.statement, Fence | ProxyFence) or fence.statement.window not in SCOPE_OF_WINDOW:
                 continue
             place = self.places[fence.id]
-            scope = Scope.CTA if fence.statement.window == "shared::cta" else Scope.CLUSTER
+            scope = SCOPE_OF_WINDOW[fence.statement.window]
             for event in self.events:
                 if event.kind in "RW":
                     item = self.program.physical(event.object)

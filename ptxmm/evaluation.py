@@ -39,9 +39,16 @@ class Evaluation:
 
     def axioms(self) -> list[tuple[str, Lit]]:
         """For each axiom, the literal that says it holds."""
+        return self._checked(self.plan.axioms)
+
+    def flags(self) -> list[tuple[str, Lit]]:
+        """For each flag, the literal that it is raised."""
+        return self._checked(self.plan.flags)
+
+    def _checked(self, checks: tuple[tuple[str, Check, bool, int], ...]) -> list[tuple[str, Lit]]:
         return [
             (name, -holds if negated else holds)
-            for name, check, negated, slot in self.plan.axioms
+            for name, check, negated, slot in checks
             for holds in (self._holds(check, slot),)
         ]
 

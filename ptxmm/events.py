@@ -8,6 +8,7 @@ from enum import Enum
 from ptxmm import arith
 from ptxmm.arith import Type, wrap
 from ptxmm.formula import Formulas, Lit
+from ptxmm.mbarrier_state import Operation
 from ptxmm.memory import Memory, Range
 from ptxmm.program import (
     Addr,
@@ -47,12 +48,19 @@ class Ending(Enum):
 
 @dataclass(slots=True)
 class Event:
-    """One event. `kind` is R, W, F or B; `thread` is -1 for initial writes; `table` what is read or written.
+    """One event.
+
+    `kind` is R, W, F, B, or one of those that copies and mbarriers add; `thread` is -1 for initial writes; `table`
+    what is read or written.
 
     `object` and `where` are the bytes in physical memory, `virtual` the name whose virtual address was used. `rmw` is
     the other half of an atomic operation. A barrier's `barrier` is its id (or mask) and count, `chosen` the literal
     that they are these, `predicate` what it contributes to a reduction.
     `step` is what an atomic addition adds, where that is one number.
+
+    An operation on an mbarrier is of kind A, with its `operation`; a wait has what was `asked` for: a parity or tokens.
+    The start of a copy is of kind S, a wait for groups of kind G. What a copy does later names its start as `issue`,
+    and is in no program order. An event that is `last` comes after the others of its instruction.
     """
 
     id: int
@@ -75,6 +83,10 @@ class Event:
     chosen: Lit = 1
     predicate: Lit = 1
     step: int | None = None
+    issue: int = -1
+    last: bool = False
+    operation: Operation | None = None
+    asked: Table = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +107,8 @@ class EventGraph:
     loop head) of loops cut although constants alone keep them going, `bad` lists (literal,
     reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
     finished executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress.
+    `done` lists what must be over before a completion or a wait for groups, `elected` the choices of `elect.sync`;
+    `arrivals` bounds the phases of any mbarrier, `most_pending` its arrivals, which tokens hold where `counts_pending`.
     """
 
     program: Program
@@ -115,7 +129,18 @@ class EventGraph:
     bad: list[tuple[Lit, str]] = field(default_factory=list)
     assumed: list[Lit] = field(default_factory=list)
     passes: dict[int, Lit] = field(default_factory=dict)
+    done: list[tuple[int, int, Lit]] = field(default_factory=list)
+    elected: dict[tuple[object, ...], list[Lit]] = field(default_factory=dict)
+    arrivals: int = 0
+    most_pending: int = 0
+    counts_pending: bool = False
     ending: Ending = Ending.FINISHED
+
+    def tell(self, thread: int, statement: Statement | None, reason: str) -> str:
+        """A sentence on an instruction of a thread."""
+        line = f" (line {statement.at.line})" if statement is not None and statement.at.line else ""
+        text = (statement.text or type(statement).__name__) if statement is not None else ""
+        return f"thread {self.program.threads[thread].name}: `{text}`{line} {reason}"
 
     def final(self, thread: str, reg: str) -> Table:
         """The table of a register when its thread has ended."""

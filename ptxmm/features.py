@@ -10,17 +10,30 @@ from ptxmm.events import EventGraph
 from ptxmm.memory import Range
 from ptxmm.model import FEATURES, Model
 from ptxmm.program import (
+    AsyncCopy,
+    AsyncStore,
     Atomic,
     Barrier,
     ClusterBarrier,
+    CopyArrive,
     Fence,
+    GridDependency,
     Load,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPending,
+    MbarrierTx,
+    MbarrierWait,
     Order,
     Program,
     Proxy,
     ProxyFence,
     Scope,
+    Statement,
     Store,
+    TensormapCopy,
+    TensormapReplace,
     WarpSync,
 )  # fmt: skip
 
@@ -32,27 +45,56 @@ VIEWS = {
 }
 
 
+ASYNCHRONOUS: dict[type, tuple[str, ...]] = {
+    MbarrierInit: ("mbarriers",),
+    MbarrierInval: ("mbarriers",),
+    MbarrierTx: ("mbarriers",),
+    MbarrierArrive: ("mbarriers",),
+    MbarrierWait: ("mbarriers",),
+    MbarrierPending: ("mbarriers",),
+    CopyArrive: ("mbarriers", "copies"),
+    AsyncStore: ("copies",),
+    TensormapReplace: ("tensormap",),
+    TensormapCopy: ("tensormap",),
+}
+
+
 def needs(program: Program) -> Iterator[str]:
     """The features (`model.FEATURES`) that a test's code needs; accesses of different sizes are not looked at."""
     for view in program.views:
         yield VIEWS[view.proxy]
     for thread in program.threads:
         for statement in thread.body:
-            match statement:
-                case ProxyFence(kind=kind):
-                    yield kind
-                case Fence(window=str()):
-                    yield "restricted-fences"
-                case Fence(order=Order.ACQUIRE | Order.RELEASE):
-                    yield "one-sided-fences"
-                case Barrier():
-                    yield "barriers"
-                case ClusterBarrier():
-                    yield "cluster-barriers"
-                case WarpSync():
-                    yield "warp-barriers"
-            if isinstance(statement, (Load, Store, Atomic, Fence)) and statement.scope is Scope.CLUSTER:
-                yield "cluster"
+            yield from _needs(statement)
+
+
+def _needs(statement: Statement) -> Iterator[str]:
+    match statement:
+        case ProxyFence(kind=kind):
+            yield kind
+        case Fence(window="mbarrier_init"):
+            yield "mbarriers"
+        case Fence(window=str()):
+            yield "restricted-fences"
+        case Fence(order=Order.ACQUIRE | Order.RELEASE):
+            yield "one-sided-fences"
+        case Barrier():
+            yield "barriers"
+        case ClusterBarrier():
+            yield "cluster-barriers"
+        case WarpSync():
+            yield "warp-barriers"
+    yield from _asynchronous(statement)
+    if isinstance(statement, (Load, Store, Atomic, Fence)) and statement.scope is Scope.CLUSTER:
+        yield "cluster"
+
+
+def _asynchronous(statement: Statement) -> Iterator[str]:
+    yield from ASYNCHRONOUS.get(type(statement), ())
+    if isinstance(statement, AsyncCopy):
+        yield "async" if statement.bulk else "copies"
+        if statement.map is not None:
+            yield "tensormap"
 
 
 def ensure_supported(program: Program, model: Model) -> None:
@@ -60,6 +102,8 @@ def ensure_supported(program: Program, model: Model) -> None:
     for feature in needs(program):
         if feature not in model.supports:
             raise Unsupported(f"the model {model.name} does not have {FEATURES[feature]}")
+    if any(isinstance(s, GridDependency) for thread in program.threads for s in thread.body):
+        raise Unsupported("dependent launches are not decided yet")
     if len({thread.place.kernel for thread in program.threads}) > 1:
         raise Unsupported("tests of several kernels are not decided yet")
 

@@ -7,12 +7,33 @@ event touches is always known.
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from ptxmm.arith import Type
+from ptxmm.arrivals import arrives
 from ptxmm.deadline import Deadline
 from ptxmm.events import Again, Ending, Event, EventGraph, asked_registers
 from ptxmm.formula import Formulas
 from ptxmm.memory import Memory, initial
-from ptxmm.program import Assign, Assume, Atomic, Barrier, Load, Object, Program, Statement, Store, registers
+from ptxmm.program import (
+    Assign,
+    Assume,
+    Asynchronous,
+    Atomic,
+    Barrier,
+    Const,
+    CopyArrive,
+    FinalMem,
+    Load,
+    MbarrierInit,
+    MbarrierPending,
+    Object,
+    Program,
+    Statement,
+    Store,
+    leaves,
+    registers,
+)  # fmt: skip
 from ptxmm.unroll import Node, loops_of, unrolled
 from ptxmm.values import Possible
 from ptxmm.walk import Walk
@@ -76,8 +97,9 @@ def _walked(
     ]
     memory = Memory(program)
     formulas = Formulas(deadline)
-    _grow(program, nodes, memory, formulas)
-    graph = EventGraph(program, formulas, memory, nodes, ending=ending)
+    counts = _counts(program, nodes)
+    _grow(program, nodes, memory, formulas, counts)
+    graph = EventGraph(program, formulas, memory, nodes, ending=ending, **counts)
     _add_inits(graph)
     for index in range(len(program.threads)):
         Walk(graph, index, graph.formulas).run()
@@ -103,13 +125,37 @@ def inside(graph: EventGraph, again: Again, event: Event) -> bool:
     return again.loop.head <= node.pc <= again.loop.end and node.counts[: len(around)] == around
 
 
-def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formulas: Formulas) -> None:
+class _Counts(TypedDict):
+    """What bounds the tokens of mbarriers."""
+
+    arrivals: int
+    most_pending: int
+    counts_pending: bool
+
+
+def _counts(program: Program, nodes: list[tuple[Node, ...]]) -> _Counts:
+    """How many arrivals a test can make, and how many can be pending where somebody asks for that."""
+    statements = [node.statement for thread in nodes for node in thread]
+    pending = any(isinstance(s, MbarrierPending) for s in statements)
+    counts = [o.mbarrier or 0 for o in program.objects]
+    counts += [s.count.value for s in statements if isinstance(s, MbarrierInit) and isinstance(s.count, Const)]
+    more = sum(isinstance(s, CopyArrive) for s in statements)
+    return {
+        "arrivals": sum(arrives(s) for s in statements),
+        "most_pending": max([0, *counts]) + more if pending else 0,
+        "counts_pending": pending,
+    }
+
+
+def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formulas: Formulas, counts: _Counts) -> None:
     """Grow the possible values of memory to their fixpoint, or as far as they can go without feeding on themselves.
 
     A value that is not a constant comes through a chain of stores each of which depends on a read. Without values out
     of thin air no store occurs twice in a chain, so that one round more than there are such stores is enough.
     """
     logic = Possible()
+    if any(isinstance(s, Asynchronous) for thread in program.threads for s in thread.body):
+        _look_at_finals(program, memory)
     fed = any(_uses_values(statement) for thread in program.threads for statement in thread.body)
     rounds, done = 1, 0
     reads: dict[int, set[str]] = {}
@@ -118,7 +164,7 @@ def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formu
     while stale and done < rounds:
         done += 1
         for index in stale:
-            walk = Walk(EventGraph(program, formulas, memory, nodes), index, logic)
+            walk = Walk(EventGraph(program, formulas, memory, nodes, **counts), index, logic)
             walk.run()
             reads[index], dependent[index] = walk.reads, walk.dependent_stores
         changed = memory.advance()
@@ -128,8 +174,19 @@ def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formu
         stale = {index for index, names in reads.items() if names & changed}
 
 
+def _look_at_finals(program: Program, memory: Memory) -> None:
+    """The bytes that a condition names are looked at, so that copies follow them."""
+    asked = [program.condition.formula] if program.condition is not None else []
+    for expr in [*asked, *([program.filter] if program.filter is not None else []), *program.locations]:
+        for leaf in leaves(expr):
+            if isinstance(leaf, FinalMem):
+                memory.touch(program.physical(leaf.name).name, (leaf.offset, leaf.type.size))
+
+
 def _uses_values(statement: Statement) -> bool:
     """Whether what an instruction does can depend on what was read before, or, for an atomic, by itself."""
+    if isinstance(statement, Asynchronous):
+        return True
     match statement:
         case Atomic(op="exch") | Load() | Store():
             used = [

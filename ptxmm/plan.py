@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -31,18 +32,22 @@ class Plan:
     axioms: tuple[tuple[str, Check, bool, int], ...]
     names: dict[str, int]
     recursions: dict[int, tuple[tuple[int, ...], tuple[int, ...], int]] = field(default_factory=dict)
+    flags: tuple[tuple[str, Check, bool, int], ...] = ()
 
     def needs(self, slot: int) -> set[str]:
         """The base names that a slot's meaning depends on."""
-        found, seen, stack = set[str](), set[int](), [slot]
+        return {self.steps[number].base for number in self.below([slot])}
+
+    def below(self, slots: Iterable[int]) -> set[int]:
+        """The slots that the meanings of some slots depend on, themselves included."""
+        seen, stack = set[int](), list(slots)
         while stack:
             number = stack.pop()
             if number not in seen:
                 seen.add(number)
                 step = self.steps[number]
-                found.add(step.base)
                 stack.extend(self.recursions[step.args[0]][1] if step.op == "fixpoint" else step.args)
-        return found
+        return seen
 
     @cached_property
     def monotone(self) -> bool:
@@ -51,8 +56,9 @@ class Plan:
         That is so where no axiom is negated, and a difference or complement takes away only what does not lead through
         other events: combinations of base relations pair by pair, or orders of writes alone.
         """
-        taken = [step.args[1] for step in self.steps if step.op == "diff"]
-        taken += [step.args[0] for step in self.steps if step.op == "complement"]
+        used = [self.steps[number] for number in self.below(slot for _, _, _, slot in self.axioms)]
+        taken = [step.args[1] for step in used if step.op == "diff"]
+        taken += [step.args[0] for step in used if step.op == "complement"]
         return not any(negated for _, _, negated, _ in self.axioms) and all(self._direct(slot) for slot in taken)
 
     def _direct(self, slot: int) -> bool:
@@ -100,16 +106,18 @@ class _Compiler:
         self.recursions: dict[int, tuple[tuple[int, ...], tuple[int, ...], int]] = {}
 
     def compile(self, model: Model) -> Plan:
-        axioms = []
+        axioms: list[tuple[str, Check, bool, int]] = []
+        flags: list[tuple[str, Check, bool, int]] = []
         for statement in model.statements:
             match statement:
                 case Let(name, body):
                     self.names[name] = self.slot(body)
                 case LetRec(bindings):
                     self._recursion(bindings)
-                case Axiom() if not statement.flag:
-                    axioms.append((statement.name, statement.check, statement.negated, self.slot(statement.body)))
-        return Plan(tuple(self.steps), tuple(axioms), dict(self.names), self.recursions)
+                case Axiom():
+                    kind = flags if statement.flag else axioms
+                    kind.append((statement.name, statement.check, statement.negated, self.slot(statement.body)))
+        return Plan(tuple(self.steps), tuple(axioms), dict(self.names), self.recursions, tuple(flags))
 
     def emit(self, op: str, *args: int, base: str = "") -> int:
         step = Step(op, args, base)

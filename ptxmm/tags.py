@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from ptxmm.events import Event
-from ptxmm.program import Atomic, Order, Place, Proxy, ProxyFence, Scope
+from ptxmm.program import Atomic, Order, Place, Program, Proxy, ProxyFence, Scope
 
-PROXY_TAGS = {Proxy.GENERIC: "GEN", Proxy.SURFACE: "SUR", Proxy.TEXTURE: "TEX", Proxy.CONSTANT: "CON"}
-FENCE_TAGS = {"alias": "ALIAS", "texture": "TEX", "surface": "SUR", "constant": "CON"}
+PROXY_TAGS = {
+    Proxy.GENERIC: "GEN",
+    Proxy.SURFACE: "SUR",
+    Proxy.TEXTURE: "TEX",
+    Proxy.CONSTANT: "CON",
+    Proxy.ASYNC: "ASY",
+    Proxy.TENSORMAP: "TMAP",
+}
+FENCE_TAGS = {
+    "alias": "ALIAS",
+    "texture": "TEX",
+    "surface": "SUR",
+    "constant": "CON",
+    "async": "ASY",
+    "tensormap": "TMAP",
+}
 ORDER_TAGS = {
     Order.WEAK: "WEAK",
     Order.RELAXED: "RLX",
@@ -20,8 +34,10 @@ SCOPE_TAGS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scop
 
 def order_tag(event: Event) -> Order | None:
     """The order that counts for an event: of an atomic operation, the read acquires and the write releases."""
-    if event.kind == "B" or isinstance(event.statement, ProxyFence):
+    if event.kind in "BSG" or (event.operation is not None and event.order is Order.WEAK):
         return None
+    if isinstance(event.statement, ProxyFence):
+        return event.statement.order
     if isinstance(event.statement, Atomic):
         own = (Order.ACQUIRE,) if event.kind == "R" else (Order.RELEASE,)
         if event.order in (*own, Order.ACQ_REL):
@@ -37,6 +53,12 @@ def proxy_tag(event: Event) -> str:
 
 
 SCOPES = tuple(Scope)
+
+
+def ranks(program: Program, place: Place) -> list[int]:
+    """The CTAs of a cluster in the order of their ranks: those that the test has threads or shared memory of."""
+    places = [thread.place for thread in program.threads] + [o.owner for o in program.objects if o.owner is not None]
+    return sorted({p.cta for p in places if includes(Scope.CLUSTER, p, place)})
 
 
 def scope_key(scope: Scope, place: Place) -> object:

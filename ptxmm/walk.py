@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ptxmm import arith
 from ptxmm.accesses import Accesses
+from ptxmm.arrivals import Arrivals
 from ptxmm.closure import bits
+from ptxmm.copies import Copies
 from ptxmm.errors import Undecided
 from ptxmm.events import Again, Deps, Ending, Env, Event, EventGraph, Value, same_cta, start_value
 from ptxmm.formula import Formulas, Lit
@@ -12,28 +14,46 @@ from ptxmm.program import (
     Addr,
     Assign,
     Assume,
+    AsyncCopy,
+    AsyncStore,
     Atomic,
     Bar,
     Barrier,
     Branch,
     ClusterBarrier,
+    Commit,
+    CopyArrive,
+    Elect,
     Exit,
     Expr,
     Fence,
     Load,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPending,
+    MbarrierTx,
+    MbarrierWait,
     Order,
     ProxyFence,
     Reg,
     Statement,
     Store,
+    TensormapCopy,
+    TensormapReplace,
+    WaitGroup,
     WarpSync,
     registers,
 )  # fmt: skip
 from ptxmm.spins import Loop, written
+from ptxmm.transfers import MAP_SIZE
 from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
-from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
+from ptxmm.values import MAYBE, Logic, Table, booleans, choice, cut, evaluate, gathered, truth
 
-NOTICED = (Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync)
+NOTICED = (
+    Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync, MbarrierInit, MbarrierInval, MbarrierTx,
+    MbarrierArrive, MbarrierWait, AsyncCopy, AsyncStore, CopyArrive, TensormapReplace, TensormapCopy,
+)  # fmt: skip
 
 
 class Walk:
@@ -55,6 +75,8 @@ class Walk:
         self.splits: set[int] = set()
         self.under = self._written_under() if self.exact else {}
         self.accesses = Accesses(self)
+        self.arrivals = Arrivals(self)
+        self.copies = Copies(self)
 
     def run(self) -> None:
         """Walk all nodes; fills the graph's events, dependencies and final registers."""
@@ -241,7 +263,23 @@ class Walk:
             case Fence():
                 self.event("F", guard, statement, order=statement.order, scope=statement.scope)
             case ProxyFence():
-                self.event("F", guard, statement)
+                self._proxy_fence(statement, guard)
+            case (
+                MbarrierInit() | MbarrierInval() | MbarrierTx() | MbarrierArrive() | MbarrierWait() | MbarrierPending()
+            ):
+                self.arrivals.run(statement, guard, chosen)
+            case (
+                AsyncCopy()
+                | AsyncStore()
+                | Commit()
+                | WaitGroup()
+                | CopyArrive()
+                | TensormapReplace()
+                | TensormapCopy()
+            ):
+                self.copies.run(statement, guard)
+            case Elect():
+                self._elect(statement, guard, chosen)
             case Barrier() | ClusterBarrier() | WarpSync():
                 return self._barrier(statement, guard, chosen), -1
             case Branch() | Exit():
@@ -254,6 +292,59 @@ class Walk:
                 holds = self.truth(statement.cond)
                 self.graph.assumed.append(-self.logic.both(guard, -holds))
         return self.here, -1
+
+    def _proxy_fence(self, statement: ProxyFence, guard: Lit) -> None:
+        """A proxy fence; the acquire of a tensor map is one event for each place that its address may be."""
+        if statement.address is None:
+            self.event("F", guard, statement, scope=statement.scope)
+            return
+        for name, virtual, offset, literal in self.accesses.spots(
+            statement, statement.address, guard, MAP_SIZE, MAP_SIZE
+        ):
+            self.event("F", self.logic.both(guard, literal), statement, scope=statement.scope, object=name,
+                       virtual=virtual, where=(offset, MAP_SIZE))  # fmt: skip
+
+    def _elect(self, statement: Elect, guard: Lit, chosen: Lit) -> None:
+        """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp."""
+        lane = self.thread.place.lane
+        here: Lit = 1
+        if lane is not None:
+            here = self._elected(lane, statement)
+        if statement.pred is not None:
+            self.assign(statement.pred, booleans(here), {}, statement.guard, chosen)
+        if statement.dst is not None:
+            if lane is None:
+                self.assign(statement.dst, {0: 1}, {}, statement.guard, chosen)
+            else:
+                raise Undecided(self.tell(statement, "asks for the number of the elected lane, which is not followed"))
+
+    def _elected(self, lane: int, statement: Elect) -> Lit:
+        mask = (1 << 32) - 1
+        if statement.mask is not None:
+            values = self.table(statement.mask)
+            if len(values) != 1:
+                raise Undecided(self.tell(statement, "has a mask that is not the same in every execution"))
+            mask = next(iter(values)) & mask
+        lanes = sorted(
+            t.place.lane
+            for t in self.program.threads
+            if same_cta(t, self.thread) and t.place.warp == self.thread.place.warp and t.place.lane is not None
+            and mask >> t.place.lane & 1
+        )  # fmt: skip
+        if lane not in lanes:
+            return -1
+        if len(lanes) == 1:
+            return 1
+        if not self.exact:
+            return MAYBE
+        place = self.thread.place
+        key = (place.kernel, place.device, place.cta, place.warp, mask)
+        if key not in self.graph.elected:
+            found = [self._free() for _ in lanes]
+            self.graph.formulas.at_most_one(found)
+            self.graph.formulas.require(*found)
+            self.graph.elected[key] = found
+        return self.graph.elected[key][lanes.index(lane)]
 
     def event(self, kind: str, guard: Lit, statement: Statement, **what: object) -> Event:
         event = Event(len(self.graph.events), kind, self.index, self.node, guard, statement, **what)  # type: ignore[arg-type]
@@ -279,8 +370,7 @@ class Walk:
         return (self.index, self.node, event.where[0])
 
     def tell(self, statement: Statement, reason: str) -> str:
-        line = f" (line {statement.at.line})" if statement.at.line else ""
-        return f"thread {self.thread.name}: `{statement.text or type(statement).__name__}`{line} {reason}"
+        return self.graph.tell(self.index, statement, reason)
 
     def _barrier(self, statement: Barrier | ClusterBarrier | WarpSync, guard: Lit, chosen: Lit) -> Lit:
         """The events of a barrier, one for each possible id; the literal that the thread goes on."""

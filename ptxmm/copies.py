@@ -1,0 +1,125 @@
+"""Copies while a thread is walked: groups, tensor maps that change, and arrivals that follow copies.
+
+PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy". `ptxmm.transfers` has the copies themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxmm.formula import Lit
+from ptxmm.mbarrier_state import Operation
+from ptxmm.program import (
+    AsyncCopy,
+    AsyncStore,
+    Commit,
+    CopyArrive,
+    Order,
+    Proxy,
+    Scope,
+    TensormapCopy,
+    TensormapReplace,
+    WaitGroup,
+)  # fmt: skip
+from ptxmm.transfers import MAP_SIZE, WORD, Started, Transfers, pieces
+from ptxmm.values import Table, combined
+
+if TYPE_CHECKING:
+    from ptxmm.walk import Walk
+
+Instruction = AsyncCopy | AsyncStore | Commit | WaitGroup | CopyArrive | TensormapReplace | TensormapCopy
+
+
+class Copies:
+    """The copies of one walk over a thread; `commits` lists (kind, moment, guard)."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk, self.graph, self.logic = walk, walk.graph, walk.logic
+        self.transfers = Transfers(walk)
+        self.started: list[Started] = []
+        self.commits: list[tuple[bool, int, Lit]] = []
+
+    def run(self, statement: Instruction, guard: Lit) -> None:
+        """The events of one instruction."""
+        match statement:
+            case AsyncCopy():
+                self._keep(self.transfers.copy(statement, guard), grouped=statement.mbarrier is None)
+            case AsyncStore():
+                self.transfers.store(statement, guard)
+            case Commit(bulk=bulk):
+                self.commits.append((bulk, self.walk.node, guard))
+            case WaitGroup():
+                self._wait(statement, guard)
+            case CopyArrive():
+                self._arrive(statement, guard)
+            case TensormapReplace():
+                self._replace(statement, guard)
+            case TensormapCopy():
+                self._republish(statement, guard)
+
+    def _keep(self, started: Started, *, grouped: bool) -> None:
+        if grouped:
+            self.started.append(started)
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def _wait(self, statement: WaitGroup, guard: Lit) -> None:
+        event = self.walk.event("G", guard, statement)
+        for copy in self.started:
+            if copy.bulk != statement.bulk:
+                continue
+            literal = self._covered(copy, statement)
+            for one in copy.reads if statement.read else copy.events:
+                self.graph.done.append((one.id, event.id, literal))
+
+    def _covered(self, copy: Started, statement: WaitGroup) -> Lit:
+        """The literal that a wait takes in a copy: more than `pending` groups were committed since it started."""
+        if statement.pending is None:
+            return 1
+        count: Table = {0: 1}
+        for bulk, moment, guard in self.commits:
+            if bulk == copy.bulk and moment > copy.moment:
+                step: Table = {1: 1} if guard == 1 else {0: -guard, 1: guard}
+                count = combined(self.logic, count, step, lambda a, b: a + b)
+        return self.logic.disj([literal for value, literal in count.items() if value > statement.pending])
+
+    def _arrive(self, statement: CopyArrive, guard: Lit) -> None:
+        arrivals = self.walk.arrivals
+        for spot in arrivals.spots(statement, statement.address, guard):
+            if statement.increments:
+                arrivals.operation(statement, guard, spot, Operation("more"))
+            start = self.walk.event("S", guard, statement)
+            arrival = arrivals.operation(statement, guard, spot, Operation("arrive", 1), issue=start.id,
+                                         order=Order.RELEASE, scope=Scope.CTA)  # fmt: skip
+            for copy in self.started:
+                if not copy.bulk:
+                    for one in copy.events:
+                        self.graph.done.append((one.id, arrival.id, 1))
+
+    # --- tensor maps --------------------------------------------------------------------------------------------------
+
+    def _replace(self, statement: TensormapReplace, guard: Lit) -> None:
+        """A weak write of the address field; other fields lie behind it and are not looked at."""
+        accesses, modelled = self.walk.accesses, statement.field == "global_address"
+        for spot in accesses.spots(statement, statement.address, guard, MAP_SIZE, WORD.size, writes=True):
+            where = (spot[2] + (0 if modelled else WORD.size), WORD.size)
+            write = accesses.access("W", statement, guard, spot, where, WORD, order=Order.WEAK)
+            value = self.walk.table(statement.value) if modelled else {0: 1}
+            accesses.write(write, value, self.walk.deps(statement.value))
+
+    def _republish(self, statement: TensormapCopy, guard: Lit) -> None:
+        """128 bytes copied in program order through the generic proxy, and then the release half of the fence."""
+        accesses = self.walk.accesses
+        for source in accesses.spots(statement, statement.source, guard, MAP_SIZE, MAP_SIZE):
+            for target in accesses.spots(statement, statement.destination, guard, MAP_SIZE, MAP_SIZE, writes=True):
+                here = self.logic.both(guard, self.logic.both(source[3], target[3]))
+                for place, size in pieces(self.graph.memory, source, target, MAP_SIZE, WORD.size):
+                    read = accesses.access("R", statement, here, source, (source[2] + place, size), WORD,
+                                           order=Order.WEAK)  # fmt: skip
+                    read.table = accesses.read_table(read)
+                    write = accesses.access("W", statement, here, target, (target[2] + place, size), WORD,
+                                            order=Order.WEAK)  # fmt: skip
+                    accesses.write(write, read.table, {read.id: 1})
+        fence = self.walk.event("F", guard, statement, order=Order.RELEASE, scope=statement.scope,
+                                proxy=Proxy.TENSORMAP)  # fmt: skip
+        fence.last = True

@@ -1,0 +1,143 @@
+"""What one operation does to the state of an mbarrier: counts, bytes and phases, and where PTX leaves it undefined.
+
+PTX ISA, "mbarrier: contents of the mbarrier object", "Phase of the mbarrier object", and the instructions `mbarrier.*`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+MOST_ARRIVALS = (1 << 20) - 1
+MOST_BYTES = (1 << 20) - 1
+PHASES = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """An mbarrier object: the phase that is not complete, arrivals expected and pending, and bytes still to come."""
+
+    valid: bool = False
+    phase: int = 0
+    expected: int = 0
+    pending: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One atomic step on an mbarrier; `kind` is a key of `STEPS`, or `wait`, which changes nothing.
+
+    `count` is that of an init or of arrivals, `bytes` the transaction count, `completes` is false for `.noComplete`.
+    """
+
+    kind: str
+    count: int = 0
+    bytes: int = 0
+    completes: bool = True
+
+
+def fresh(count: int) -> State:
+    """A live mbarrier that waits for `count` arrivals.
+
+    >>> fresh(2).pending
+    2
+    """
+    return State(True, 0, count, count, 0)
+
+
+def token(state: State, *, pending: bool) -> int:
+    """What an arrive returns for the state that it found: its phase, and with `pending` its pending count."""
+    return state.phase + (PHASES * state.pending if pending else 0)
+
+
+def phase_of(given: int) -> int:
+    """The phase that a token names."""
+    return given % PHASES
+
+
+def step(state: State, operation: Operation) -> State | str:
+    """The state after an operation, or in words why it is undefined.
+
+    >>> step(fresh(1), Operation("arrive", 1)).phase
+    1
+    >>> step(fresh(1), Operation("arrive", 2))
+    'arrives more often than is pending'
+    """
+    if operation.kind == "init":
+        return _init(state, operation)
+    if not state.valid:
+        return "uses an object that is no mbarrier: it is not initialised, or not valid any more"
+    return STEPS[operation.kind](state, operation)
+
+
+def _init(state: State, operation: Operation) -> State | str:
+    if state.valid:
+        return "initialises an mbarrier that is valid already"
+    if not 0 < operation.count <= MOST_ARRIVALS:
+        return f"initialises an mbarrier with a count of {operation.count}, which is not 1 to {MOST_ARRIVALS}"
+    return fresh(operation.count)
+
+
+def _inval(state: State, operation: Operation) -> State:
+    return State()
+
+
+def _expect(state: State, operation: Operation) -> State | str:
+    return _in_range(replace(state, bytes=state.bytes + operation.bytes))
+
+
+def _complete(state: State, operation: Operation) -> State | str:
+    after = _in_range(replace(state, bytes=state.bytes - operation.bytes))
+    return after if isinstance(after, str) else _turned(after)
+
+
+def _arrive(state: State, operation: Operation) -> State | str:
+    if operation.count < 1:
+        return f"arrives {operation.count} times"
+    if operation.count > state.pending:
+        return "arrives more often than is pending"
+    after = _expect(state, operation)
+    if isinstance(after, str):
+        return after
+    after = replace(after, pending=after.pending - operation.count)
+    if not operation.completes and after.pending == 0 and after.bytes == 0:
+        return "completes the phase, which `.noComplete` promises not to do"
+    return _turned(after)
+
+
+def _drop(state: State, operation: Operation) -> State | str:
+    if operation.count >= state.expected:
+        return "drops the count of expected arrivals to zero"
+    return _arrive(replace(state, expected=state.expected - operation.count), operation)
+
+
+def _more(state: State, operation: Operation) -> State | str:
+    if state.pending >= MOST_ARRIVALS:
+        return f"makes more than {MOST_ARRIVALS} arrivals pending"
+    return replace(state, pending=state.pending + 1)
+
+
+def _wait(state: State, operation: Operation) -> State:
+    return state
+
+
+def _in_range(state: State) -> State | str:
+    return state if abs(state.bytes) <= MOST_BYTES else f"makes the transaction count {state.bytes}, out of range"
+
+
+def _turned(state: State) -> State:
+    """The next phase begins where nothing is pending."""
+    if state.pending or state.bytes:
+        return state
+    return replace(state, phase=state.phase + 1, pending=state.expected)
+
+
+STEPS = {
+    "inval": _inval,
+    "expect": _expect,
+    "complete": _complete,
+    "arrive": _arrive,
+    "drop": _drop,
+    "more": _more,
+    "wait": _wait,
+}

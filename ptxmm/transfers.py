@@ -1,0 +1,268 @@
+"""Copies while a thread is walked: what each reads and writes out of program order, and the mbarriers it completes on.
+
+A copy starts in program order and does the rest at some later time: it reads its tensor map and its source, writes its
+destination, and tells an mbarrier or the groups of its thread. Of a long copy only the pieces are followed that some
+other instruction or the condition looks at, and its first piece, which stands for those that nobody looks at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ptxmm import arith
+from ptxmm.arith import Type, wrap
+from ptxmm.errors import Undecided
+from ptxmm.events import Deps, Event
+from ptxmm.formula import Lit
+from ptxmm.mbarrier_state import Operation
+from ptxmm.memory import Memory, Range
+from ptxmm.program import AsyncCopy, AsyncStore, Expr, Order, Place, Proxy, Scope, Space
+from ptxmm.tags import ranks
+from ptxmm.values import Table, combined, mapped
+
+if TYPE_CHECKING:
+    from ptxmm.walk import Walk
+
+Spot = tuple[str, str, int, Lit]
+MAP_SIZE = 128
+WORD = Type("b", 64)
+PIECE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One way that a copy may go: from a place to a place, so many bytes, where `literal` holds."""
+
+    source: Spot
+    target: Spot
+    size: int
+    literal: Lit
+
+
+@dataclass
+class Started:
+    """A copy under way: its start, what reads and what writes, and the moment (node) of its instruction."""
+
+    start: Event
+    bulk: bool
+    guard: Lit
+    moment: int
+    reads: list[Event] = field(default_factory=list)
+    writes: list[tuple[Event, Place | None]] = field(default_factory=list)
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything that must be over before the copy is complete."""
+        return [*self.reads, *(event for event, _ in self.writes)]
+
+
+def pieces(memory: Memory, source: Spot, target: Spot, size: int, element: int) -> list[Range]:
+    """The pieces of a copy that something else looks at, and its first element: (offset, bytes) within the copy."""
+    found: set[Range] = set()
+    for name, _, offset, _ in (source, target):
+        for start, length in memory.ranges.get(name, ()):
+            first, last = max(start, offset), min(start + length, offset + size)
+            if first < last:
+                found.add((first - offset, last - first))
+    if not any(start == 0 for start, _ in found):
+        found.add((0, min([element, *(start for start, _ in found)])))
+    return sorted(found)
+
+
+class Transfers:
+    """The copies of one walk over a thread."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk, self.graph, self.logic, self.program = walk, walk.graph, walk.logic, walk.program
+
+    # --- copies -------------------------------------------------------------------------------------------------------
+
+    def copy(self, statement: AsyncCopy, guard: Lit) -> Started:
+        """The events of `cp.async` and of the bulk copies."""
+        start = self.walk.event("S", guard, statement, scope=statement.scope)
+        started = Started(start, statement.bulk, guard, self.walk.node)
+        legs = self._legs(statement, guard) if statement.map is None else self._mapped(statement, guard, started)
+        if statement.multicast is not None:
+            legs = [replace(leg, target=one) for leg in legs for one in self._members(statement, guard, leg.target)]
+        for leg in legs:
+            self._move(statement, self.logic.both(guard, leg.literal), leg, started)
+        if statement.mbarrier is not None and legs:
+            self._complete(statement, statement.mbarrier, guard, {leg.size for leg in legs}, started)
+        return started
+
+    def _legs(self, statement: AsyncCopy, guard: Lit) -> list[Leg]:
+        """The ways between addresses."""
+        assert statement.size is not None
+        assert statement.source is not None
+        assert statement.destination is not None
+        walk, accesses = self.walk, self.walk.accesses
+        size = walk.arrivals.constant(statement, statement.size)
+        if size <= 0 or (statement.bulk and size % PIECE):
+            reason = f"copies {size} bytes, which is not a positive multiple of {PIECE}"
+            self.graph.bad.append((guard, walk.tell(statement, reason)))
+            return []
+        align = PIECE if statement.bulk else size
+        sources = accesses.spots(statement, statement.source, guard, size, align)
+        targets = accesses.spots(statement, statement.destination, guard, size, align, writes=True)
+        return [Leg(s, t, size, self.logic.both(s[3], t[3])) for s in sources for t in targets]
+
+    def _mapped(self, statement: AsyncCopy, guard: Lit, started: Started) -> list[Leg]:
+        """The ways through a tensor map: one for each value that its address field may have."""
+        assert statement.map is not None
+        walk, accesses = self.walk, self.walk.accesses
+        loads = statement.destination is not None
+        inside = statement.destination if statement.destination is not None else statement.source
+        assert inside is not None
+        legs = []
+        for spot in accesses.spots(statement, statement.map, guard, MAP_SIZE, 64):
+            item = self.program.physical(spot[0])
+            if item.tensormap is None or item.space is Space.SHARED:
+                reason = f"uses `{spot[0]}` as a tensor map in global or parameter memory, which it is not"
+                self.graph.bad.append((self.logic.both(guard, spot[3]), walk.tell(statement, reason)))
+                continue
+            read = accesses.access("R", statement, guard, spot, (spot[2], WORD.size), WORD, order=Order.WEAK,
+                                   proxy=Proxy.TENSORMAP, issue=started.start.id)  # fmt: skip
+            read.table = accesses.read_table(read)
+            started.reads.append(read)
+            box, shift = item.tensormap.box, self._shift(statement, item.tensormap.target)
+            near = accesses.spots(statement, inside, guard, box, PIECE, writes=loads)
+            for value, chosen in read.table.items():
+                literal = self.logic.both(spot[3], chosen)
+                far_item, virtual, offset = accesses.resolve(value + shift)
+                if far_item is None or not 0 <= offset <= far_item.size - box:
+                    reason = f"goes through `{spot[0]}` to bytes outside every object"
+                    self.graph.bad.append((self.logic.both(guard, literal), walk.tell(statement, reason)))
+                    continue
+                far = (far_item.name, virtual, offset, 1)
+                for one in near:
+                    ends = (far, one) if loads else (one, far)
+                    legs.append(Leg(*ends, box, self.logic.both(literal, one[3])))
+        return legs
+
+    def _shift(self, statement: AsyncCopy, target: str) -> int:
+        """How far a box is from the start of an array, in bytes; arrays have one dimension."""
+        numbers = [self.walk.arrivals.constant(statement, c) for c in statement.coordinates]
+        if any(numbers[1:]):
+            raise Undecided(self.walk.tell(statement, "has a box away from zero in more than its first dimension"))
+        return numbers[0] * self.program.physical(target).type.size if numbers else 0
+
+    def _members(self, statement: AsyncCopy | AsyncStore, guard: Lit, spot: Spot) -> list[Spot]:
+        """The objects at the same offset in every CTA that a multicast names."""
+        assert isinstance(statement, AsyncCopy)
+        assert statement.multicast is not None
+        mask = self.walk.arrivals.constant(statement, statement.multicast)
+        name, _, offset, literal = spot
+        item, found = self.program.physical(name), []
+        for rank, cta in enumerate(ranks(self.program, self.walk.thread.place)):
+            for other in self.program.objects:
+                same = other.name == name or (other.family is not None and other.family == item.family)
+                if mask >> rank & 1 and same and other.owner is not None and other.owner.cta == cta:
+                    found.append((other.name, other.name, offset, literal))
+        if len(found) < mask.bit_count():
+            reason = f"goes to CTAs of the mask {mask:#x} that have no `{item.family or name}` at that offset"
+            self.graph.bad.append((self.logic.both(guard, literal), self.walk.tell(statement, reason)))
+        return found
+
+    # --- what a copy does ---------------------------------------------------------------------------------------------
+
+    def _move(self, statement: AsyncCopy, guard: Lit, leg: Leg, started: Started) -> None:
+        """The reads and writes of the pieces of a copy."""
+        accesses, walk = self.walk.accesses, self.walk
+        memory, proxy = self.graph.memory, Proxy.ASYNC if statement.bulk else Proxy.GENERIC
+        element = min(self.program.physical(name).type.size for name in (leg.source[0], leg.target[0]))
+        known = leg.size if statement.read is None else walk.arrivals.constant(statement, statement.read)
+        walk.reads |= {leg.source[0], leg.target[0]}
+        depends: Deps = {one.id: 1 for one in started.reads if one.proxy is Proxy.TENSORMAP}
+        order = Order.WEAK if statement.reduce else statement.order
+        common = {"proxy": proxy, "issue": started.start.id, "scope": statement.scope}
+        for place, size in pieces(memory, leg.source, leg.target, leg.size, element):
+            kind = Type("b", 8 * size) if statement.type is None else statement.type
+            target = (leg.target[2] + place, size)
+            given, deps = {0: 1}, dict(depends)
+            if place < known:
+                where = (leg.source[2] + place, size)
+                read = accesses.access("R", statement, guard, leg.source, where, kind, order=order, **common)
+                given = read.table = accesses.read_table(read)
+                self._follow_map(read, depends)
+                started.reads.append(read)
+                deps[read.id] = 1
+            owner = self.program.physical(leg.target[0]).owner
+            if statement.reduce is not None:
+                self._combine(statement, guard, leg.target, target, given, deps, started)
+                continue
+            write = accesses.access("W", statement, guard, leg.target, target, kind, order=order, **common)
+            self._follow_map(write, depends)
+            accesses.write(write, given, deps)
+            started.writes.append((write, owner))
+
+    def _follow_map(self, event: Event, reads: Deps) -> None:
+        """Where a copy goes depends on what it read in its tensor map."""
+        if self.walk.exact:
+            self.graph.addr.extend((read, event.id, literal) for read, literal in reads.items())
+
+    def _combine(self, statement: AsyncCopy | AsyncStore, guard: Lit, spot: Spot, where: Range, given: Table,
+                 deps: Deps, started: Started) -> None:  # fmt: skip
+        """An atomic operation on one element of the destination."""
+        op = statement.reduce if isinstance(statement, AsyncCopy) else statement.op
+        kind, accesses = statement.type, self.walk.accesses
+        assert op is not None
+        assert kind is not None
+        proxy = Proxy.ASYNC if isinstance(statement, AsyncCopy) else Proxy.GENERIC
+        for number in range(max(1, where[1] // kind.size)):
+            place = (where[0] + number * kind.size, kind.size)
+            shift = 8 * kind.size * number
+            piece = mapped(self.logic, given, lambda v, s=shift: wrap(v >> s, kind.bits))  # type: ignore[misc]
+            common = {"proxy": proxy, "issue": started.start.id, "scope": statement.scope or Scope.SYS}
+            read = accesses.access("R", statement, guard, spot, place, kind, order=Order.RELAXED, **common)
+            read.table = accesses.read_table(read)
+            written = combined(self.logic, read.table, piece, lambda a, b: arith.atomic(op, a, (b, b), kind) or 0)
+            order = Order.RELEASE if statement.order is Order.RELEASE else Order.RELAXED
+            write = accesses.access("W", statement, guard, spot, place, kind, order=order, **common)
+            read.rmw, write.rmw = write.id, read.id
+            accesses.write(write, written, {**deps, read.id: 1})
+            started.reads.append(read)
+            started.writes.append((write, self.program.physical(spot[0]).owner))
+
+    def _complete(self, statement: AsyncCopy | AsyncStore, mbarrier: Expr, guard: Lit, sizes: set[int],
+                  started: Started) -> None:  # fmt: skip
+        """The completion on the mbarrier of each CTA that gets bytes: it releases what the copy did there."""
+        arrivals = self.walk.arrivals
+        if len(sizes) > 1:
+            raise Undecided(self.walk.tell(statement, "may go through tensor maps with boxes of different sizes"))
+        operation = Operation("complete", bytes=next(iter(sizes)))
+        marks = arrivals.spots(statement, mbarrier, guard)
+        if isinstance(statement, AsyncCopy) and statement.multicast is not None:
+            marks = [one for mark in marks for one in self._members(statement, guard, mark)]
+        for mark in marks:
+            owner = self.program.physical(mark[0]).owner
+            done = arrivals.operation(statement, guard, mark, operation, issue=started.start.id, order=Order.RELEASE,
+                                      scope=Scope.CLUSTER)  # fmt: skip
+            mine = [event for event, place in started.writes if place == owner]
+            if not mine and started.writes:
+                reason = f"completes on `{mark[0]}`, which is in another CTA than its destination"
+                self.graph.bad.append((self.logic.both(guard, mark[3]), self.walk.tell(statement, reason)))
+            self.graph.done.extend((event.id, done.id, 1) for event in (*started.reads, *mine))
+
+    # --- stores -------------------------------------------------------------------------------------------------------
+
+    def store(self, statement: AsyncStore, guard: Lit) -> None:
+        """The events of `st.async` and `red.async`."""
+        walk, accesses, kind = self.walk, self.walk.accesses, statement.type
+        start = walk.event("S", guard, statement, scope=statement.scope, order=statement.order)
+        started = Started(start, True, guard, walk.node)
+        size = kind.size * len(statement.values)
+        for spot in accesses.spots(statement, statement.address, guard, size, size, writes=True):
+            walk.reads.add(spot[0])
+            for element, value in enumerate(statement.values):
+                where = (spot[2] + element * kind.size, kind.size)
+                here = self.logic.both(guard, spot[3])
+                if statement.op is not None:
+                    self._combine(statement, here, spot, where, walk.table(value), walk.deps(value), started)
+                    continue
+                write = accesses.access("W", statement, here, spot, where, kind, order=statement.order,
+                                        scope=statement.scope, issue=start.id)  # fmt: skip
+                accesses.write(write, walk.table(value), walk.deps(value))
+                started.writes.append((write, self.program.physical(spot[0]).owner))
+        if statement.mbarrier is not None:
+            self._complete(statement, statement.mbarrier, guard, {size}, started)
