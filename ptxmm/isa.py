@@ -5,18 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from ptxmm import isa_form, isa_memory, isa_sync
+from ptxmm import isa_copies, isa_foreign, isa_form, isa_mbarrier, isa_memory, isa_proxies, isa_sync
 from ptxmm.arith import PRED, U32, Type
 from ptxmm.errors import InputError, Span, Unsupported, near
 from ptxmm.isa_form import LEAST, Form, Requirement, Row, split, whole
 from ptxmm.isa_operands import Operand
 from ptxmm.isa_site import Common, Declared, Site
-from ptxmm.isa_table import BY_OPCODE, ELSEWHERE, LATER, QUALIFIERS, ROWS
+from ptxmm.isa_table import BY_OPCODE, ELSEWHERE, QUALIFIERS, ROWS
 from ptxmm.isa_text import mnemonic, ptx
-from ptxmm.program import NOWHERE, Assign, Assume, Atomic, Barrier, Branch, Exit, Expr, Label, Load, Nop, Statement
+from ptxmm.program import (
+    NOWHERE,
+    Assign,
+    Assume,
+    AsyncCopy,
+    Atomic,
+    Barrier,
+    Branch,
+    Const,
+    Elect,
+    Exit,
+    Expr,
+    Foreign,
+    Label,
+    Load,
+    MbarrierArrive,
+    MbarrierPending,
+    MbarrierWait,
+    Nop,
+    Select,
+    Statement,
+)
 
 __all__ = ["ROWS", "Operand", "decode", "form_of", "ptx", "requirement", "row_of", "writes"]
 
+
+TOKEN = Type("b", 64)
+"""The state of an mbarrier, as an arrival gives it."""
 
 BUILDERS: dict[str, Callable[[Site, Common], Statement]] = {
     "load": isa_memory.load,
@@ -35,6 +59,33 @@ BUILDERS: dict[str, Callable[[Site, Common], Statement]] = {
     "warp_sync": isa_sync.warp_sync,
     "nanosleep": isa_sync.nanosleep,
     "prefetch": isa_sync.prefetch,
+    "mbarrier_init": isa_mbarrier.init,
+    "mbarrier_inval": isa_mbarrier.inval,
+    "mbarrier_tx": isa_mbarrier.transactions,
+    "mbarrier_arrive": isa_mbarrier.arrive,
+    "mbarrier_wait": isa_mbarrier.wait,
+    "mbarrier_pending": isa_mbarrier.pending,
+    "copy_arrive": isa_mbarrier.copy_arrive,
+    "copy": isa_copies.copy,
+    "bulk_copy": isa_copies.bulk_copy,
+    "bulk_reduce": isa_copies.bulk_reduce,
+    "tile_copy": isa_copies.tile_copy,
+    "tile_reduce": isa_copies.tile_reduce,
+    "commit_group": isa_copies.commit_group,
+    "wait_group": isa_copies.wait_group,
+    "async_store": isa_copies.async_store,
+    "async_red": isa_copies.async_red,
+    "bulk_prefetch": isa_copies.bulk_prefetch,
+    "tile_prefetch": isa_copies.tile_prefetch,
+    "map_prefetch": isa_copies.map_prefetch,
+    "init_fence": isa_proxies.init_fence,
+    "async_fence": isa_proxies.async_fence,
+    "one_sided_async_fence": isa_proxies.one_sided_async_fence,
+    "tensormap_fence": isa_proxies.tensormap_fence,
+    "tensormap_replace": isa_proxies.tensormap_replace,
+    "tensormap_copy": isa_proxies.tensormap_copy,
+    "elect": isa_proxies.elect,
+    "grid_dependency": isa_proxies.grid_dependency,
 }
 
 
@@ -54,9 +105,23 @@ def decode(
     >>> decode("st.release.gpu", (x, one), at=NOWHERE, declared=Object).order
     <Order.RELEASE: 'release'>
     """
+    why = foreign(mnemonic, at)
+    if why is not None:
+        rest = text.partition(mnemonic)[2].strip()
+        place = whole(mnemonic, at)
+        return Foreign(mnemonic=mnemonic, operands=rest, reason=why, guard=guard, at=place, text=text)
     form = form_of(mnemonic, at)
     common: Common = {"guard": guard, "at": form.at, "text": text}
     return BUILDERS[form.row.builds](Site(form, operands, declared), common)
+
+
+def foreign(mnemonic: str, at: Span = NOWHERE) -> str | None:
+    """Why no model has an instruction that PTX has, in a sentence; None for the others.
+
+    >>> foreign("ld.weak.u32"), foreign("wgmma.fence.sync.aligned")[:25]
+    (None, 'tensor core instructions ')
+    """
+    return isa_foreign.reason(mnemonic) or isa_foreign.reason_of(form_of(mnemonic, at))
 
 
 def form_of(mnemonic: str, at: Span = NOWHERE) -> Form:
@@ -88,22 +153,15 @@ def _checked(mnemonic: str, at: Span) -> Form:
 def row_of(mnemonic: str, at: Span = NOWHERE) -> Row:
     """The row of the longest opcode that a mnemonic starts with."""
     words = tuple(word.text for word in split(mnemonic))
-    if any(_heads(name, words) for name in LATER):
-        raise InputError(f"ptxmm does not support `{mnemonic}` yet", whole(mnemonic, at))
     found = next((n for n in range(len(words), 0, -1) if words[:n] in BY_OPCODE), 0)
     longer = [row.name for row in ROWS if len(row.opcode) > found + 1 and row.opcode[: found + 1] == words[: found + 1]]
     if longer:
         raise InputError(f"unknown instruction `{mnemonic}`", whole(mnemonic, at), f"write `{'` or `'.join(longer)}`")
     if found:
         return BY_OPCODE[words[:found]]
-    names = {row.opcode[0] for row in ROWS} | set(ELSEWHERE)
+    names = {row.opcode[0] for row in ROWS} | {name[0] for name in isa_foreign.OPCODES} | set(ELSEWHERE)
     first = split(mnemonic)[0]
     raise InputError(f"unknown instruction `{first.text}`", first.within(at), near(first.text, names - {first.text}))
-
-
-def _heads(name: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    """Whether `words` start with an opcode, a word before `::` counting as the whole."""
-    return len(words) >= len(name) and all(w.partition("::")[0] == n for w, n in zip(words, name, strict=False))
 
 
 def writes(statement: Statement) -> tuple[tuple[str, Type], ...]:
@@ -121,6 +179,14 @@ def writes(statement: Statement) -> tuple[tuple[str, Type], ...]:
             return tuple((name, wide) for name in dst if name is not None)
         case Barrier(dst=str(name), op=op):
             return ((name, U32 if op == "popc" else PRED),)
+        case MbarrierArrive(dst=str(name)):
+            return ((name, TOKEN),)
+        case MbarrierWait(dst=str(name)):
+            return ((name, PRED),)
+        case MbarrierPending(dst=name):
+            return ((name, U32),)
+        case Elect(dst=dst, pred=pred):
+            return tuple((name, type_) for name, type_ in ((dst, U32), (pred, PRED)) if name is not None)
     return ()
 
 
@@ -133,7 +199,23 @@ def requirement(statement: Statement, space: str = "") -> Requirement:
     """
     if isinstance(statement, Assign | Assume | Label | Branch | Exit | Nop):
         return LEAST
+    if isinstance(statement, Foreign):
+        raise Unsupported(statement.reason)
     try:
-        return form_of(mnemonic(statement, space)).requirement
+        need = form_of(mnemonic(statement, space)).requirement
     except InputError as wrong:
         raise Unsupported(f"PTX has no such instruction: {wrong.message}") from wrong
+    more = _operands_need(statement)
+    return max(need[0], more[0]), max(need[1], more[1])
+
+
+def _operands_need(statement: Statement) -> Requirement:
+    """What operands need beyond the mnemonic: the count of an arrival, and sources that are not read."""
+    match statement:
+        case MbarrierArrive(expect=None, completes=True, count=count) if count != Const(1):
+            return (7, 8), 90
+        case MbarrierArrive(dst=None):
+            return (7, 1), 80
+        case AsyncCopy(bulk=False, read=Select()):
+            return (7, 5), 80
+    return LEAST

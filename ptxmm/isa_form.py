@@ -34,20 +34,24 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A form that has all of `words` among its qualifiers needs this PTX version and target (`sm_NN`)."""
+    """A form that has all of `words` among its qualifiers needs this PTX version and target (`sm_NN`).
+
+    `specific` is for what architecture-specific targets, such as `sm_100a`, have alone.
+    """
 
     words: frozenset[str]
     version: tuple[int, int]
     target: int
+    specific: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One instruction: its opcode, its qualifiers in order, what restricts them, what it needs, what it becomes.
 
-    `builds` is a key of `isa.BUILDERS`; `section` is that of the PTX ISA; `real` is False for the spellings of
-    NVIDIA's model artifact, which no assembler knows. `specific` is for instructions of architecture-specific targets,
-    such as `sm_90a`, alone.
+    `builds` is a key of `isa.BUILDERS`; `section` is that of the PTX ISA; `real` is False for spellings that no
+    assembler knows, those of NVIDIA's model artifact among them. `specific` is for instructions that
+    architecture-specific targets, such as `sm_90a`, have alone.
     """
 
     opcode: tuple[str, ...]
@@ -121,12 +125,24 @@ class Form:
     @property
     def requirement(self) -> Requirement:
         """The smallest PTX version and target for this form."""
-        present = {word.text for _, word in self.words}
         version, target = self.row.since
-        for need in self.row.needs:
-            if need.words <= present:
-                version, target = max(version, need.version), max(target, need.target)
+        for need in self._needs():
+            version, target = max(version, need.version), max(target, need.target)
         return version, target
+
+    @property
+    def specific(self) -> bool:
+        """Whether only an architecture-specific target such as `sm_90a` has this form.
+
+        >>> from ptxmm.isa import form_of
+        >>> form_of("tensormap.replace.tile.rank.b1024.b32").specific
+        True
+        """
+        return self.row.specific or any(need.specific for need in self._needs())
+
+    def _needs(self) -> list[Need]:
+        present = {word.text for _, word in self.words}
+        return [need for need in self.row.needs if need.words <= present]
 
 
 def split(mnemonic: str) -> tuple[Word, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypedDict
 
-from ptxmm.arith import Type
+from ptxmm.arith import PRED, Type
 from ptxmm.errors import InputError, Span
 from ptxmm.isa_form import Form, choices, type_of
 from ptxmm.isa_operands import KINDS, Operand, destination, value
@@ -69,6 +69,16 @@ class Site:
     def scalar(self, index: int, type_: Type) -> Expr:
         """One value."""
         return value(self.form, self.operands[index], type_)
+
+    def number(self, index: int, type_: Type) -> Expr:
+        """One value that is as wide as the type, where its width is known."""
+        found = self.operands[index]
+        if found.type is not None and (found.type.bits, found.type == PRED) != (type_.bits, type_ == PRED):
+            wanted, has = (f"{t.bits} bits" if t != PRED else "a predicate" for t in (type_, found.type))
+            message = f"width mismatch: `{self.form.but()}` needs {wanted} here, this has {has}"
+            hint = "" if PRED in (type_, found.type) else f"convert it first: `cvt.u{type_.bits}.u{found.type.bits}`"
+            raise InputError(message, found.at, hint)
+        return value(self.form, found, type_)
 
     def _elements(self, index: int) -> tuple[Operand, ...]:
         operand, vector = self.operands[index], self.form.get("vector")
@@ -137,6 +147,23 @@ class Site:
                     f"write `{self.form.but(space=str(space))}`",
                 )
 
+    def within(self, index: int, window: str | None, what: str) -> None:
+        """Insist on generic locations in the memory of a window, `global`, `shared::cta` or `shared::cluster`."""
+        wanted = (window or "").partition("::")[0]
+        for name, item in self.targets(index):
+            proxy, space = self.proxy(item), self.object(item).space
+            if proxy is not Proxy.GENERIC:
+                raise InputError(
+                    f"`{self.form.row.name}` cannot reach `{name}`, a {proxy} view", self.operands[index].at
+                )
+            if wanted and space != wanted:
+                message = f"{what} is in {wanted} memory, and `{name}` is declared `.{space}`"
+                raise InputError(message, self.operands[index].at)
+
+    def shared(self, index: int, what: str) -> None:
+        """Insist on shared memory."""
+        self.within(index, "shared", what)
+
     def viewed(self, index: int, proxy: Proxy) -> None:
         """Insist on one view of a proxy as the address."""
         targets = self.targets(index)
@@ -174,8 +201,9 @@ class Site:
         """Insist that what is written is not constant."""
         self.shareable(index, "which is read only")
 
-    def inside(self, index: int, size: int) -> None:
-        """Insist that an access of `size` bytes at a declared name lies in the object and is aligned."""
+    def inside(self, index: int, size: int, aligned: int = 0) -> None:
+        """Insist that `size` bytes at a declared name lie in the object, aligned to their size or as is said."""
+        aligned = aligned or size
         address, at = self.memory(index), self.operands[index].at
         if not isinstance(address, Addr):
             return
@@ -188,9 +216,9 @@ class Site:
                 f"[{held.length}]`" if held.length > 1 else "`"
             )
             raise InputError(f"{size} bytes at `{shown}` do not lie in `{address.name}`", at, where)
-        if address.offset % size:
+        if address.offset % aligned:
             hint = "PTX leaves misaligned accesses undefined"
-            raise InputError(f"{size} bytes at `{shown}` are not aligned to {size} bytes", at, hint)
+            raise InputError(f"{size} bytes at `{shown}` are not aligned to {aligned} bytes", at, hint)
 
     def type(self, index: int, allowed: tuple[str, ...]) -> Type:
         """The type of the access: the one that is written, else that of the declaration, as bits where need be."""

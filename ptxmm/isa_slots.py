@@ -11,9 +11,9 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def need(words: str, version: tuple[int, int], target: int = 0) -> Need:
+def need(words: str, version: tuple[int, int], target: int = 0, *, specific: bool = False) -> Need:
     """What a form with all of these qualifiers needs."""
-    return Need(frozenset(words.split()), version, target)
+    return Need(frozenset(words.split()), version, target, specific)
 
 
 SCOPE = Slot("scope", words("cta cluster gpu sys"))

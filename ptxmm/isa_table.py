@@ -1,7 +1,8 @@
-"""The instruction table: one row for each PTX instruction that ptxmm decides, and the ones it names but does not."""
+"""The instruction table: one row for each PTX instruction that ptxmm decides."""
 
 from __future__ import annotations
 
+from ptxmm import isa_table_copies, isa_table_mbarrier, isa_table_proxies
 from ptxmm.isa_form import Row, Slot
 from ptxmm.isa_rules import (
     atomic_type,
@@ -227,6 +228,9 @@ ROWS: tuple[Row, ...] = (
         (Slot("level", ("L1",), required=True),),
         "prefetch",
     ),
+    *isa_table_mbarrier.ROWS,
+    *isa_table_copies.ROWS,
+    *isa_table_proxies.ROWS,
 )
 
 BY_OPCODE = {row.opcode: row for row in ROWS}
@@ -235,18 +239,6 @@ _PLACES = tuple((word, slot.name) for row in ROWS for slot in row.slots for word
 )
 QUALIFIERS = {word: frozenset(name for other, name in _PLACES if other == word) for word, _ in _PLACES}
 """Every qualifier, with the names of the slots where it may stand."""
-
-LATER = tuple(
-    tuple(name.split("."))
-    for name in words(
-        "mbarrier cp st.async st.bulk red.async tensormap fence.mbarrier_init fence.proxy.async fence.proxy.tensormap"
-        " membar.proxy.async membar.proxy.tensormap fence.proxy.generic fence.proxy.fabric"
-        " fence.proxy.alias.acquire fence.proxy.alias.release wgmma tcgen05 griddepcontrol"
-        " elect multimem clusterlaunchcontrol prefetch.tensormap ldmatrix stmatrix vote match redux shfl activemask"
-        " fabric"
-    )
-)
-"""Opcodes that PTX has and ptxmm does not decide."""
 
 ELSEWHERE = words("mov add sub mul and or xor not shl shr min max setp selp popc bra exit")
 """Opcodes of arithmetic and control flow, which the readers know: offered when a name is misspelt."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ptxmm import isa_text_async
 from ptxmm.errors import Unsupported
 from ptxmm.program import (
     Addr,
+    Asynchronous,
     Atomic,
     Bar,
     Barrier,
@@ -63,6 +65,10 @@ def mnemonic(statement: Statement, space: str = "") -> str:
 
 
 def _words(statement: Statement, space: str) -> tuple[str, ...]:
+    if isinstance(statement, Asynchronous):
+        return isa_text_async.words(statement, space)
+    if isinstance(statement, Fence | ProxyFence):
+        return _fence_words(statement)
     match statement:
         case Load(proxy=Proxy.GENERIC, readonly=True, type=type_):
             return ("ld.global.nc", _vector(statement.dst), str(type_))
@@ -73,10 +79,6 @@ def _words(statement: Statement, space: str) -> tuple[str, ...]:
         case Atomic(op=op, type=type_, reduction=reduction, order=order, scope=scope, dst=dst):
             noftz = "noftz" if str(type_) in HALVES else ""
             return ("red" if reduction else "atom", order, scope, space, op, noftz, _vector(dst), str(type_))
-        case Fence(order=order, scope=scope, window=window):
-            return ("fence", order, f"sync_restrict::{window}" if window else "", scope)
-        case ProxyFence(kind="alias"):
-            return ("fence.proxy.alias",)
         case Barrier(kind=kind, op=op, aligned=aligned):
             result = "" if kind is not Bar.RED else "u32" if op == "popc" else "pred"
             return ("barrier.cta", kind.value, op or "", "aligned" if aligned else "", result)
@@ -86,9 +88,21 @@ def _words(statement: Statement, space: str) -> tuple[str, ...]:
             return ("bar.warp.sync",)
         case Load(proxy=proxy) | Store(proxy=proxy):
             raise Unsupported(f"PTX has no instruction for an access through the {proxy} proxy as the model has it")
-        case ProxyFence(kind=kind):
-            raise Unsupported(f"PTX has no `fence.proxy.{kind}`")
     raise Unsupported(f"`{type(statement).__name__}` is no memory or synchronisation instruction")
+
+
+def _fence_words(statement: Fence | ProxyFence) -> tuple[str, ...]:
+    match statement:
+        case Fence(order=order, scope=scope, window="mbarrier_init"):
+            return ("fence.mbarrier_init", order, scope)
+        case Fence(order=order, scope=scope, window=window):
+            return ("fence", order, f"sync_restrict::{window}" if window else "", scope)
+        case ProxyFence(kind="alias" | "async" as kind, order=None, space=limit):
+            return ("fence.proxy", kind, limit or "")
+        case ProxyFence(kind="async" | "tensormap" as kind, order=Order() as order, window=window):
+            covered = f"sync_restrict::{window}" if window else ""
+            return ("fence.proxy", f"{kind}::generic", order, covered, statement.scope or "")
+    raise Unsupported(f"PTX has no `fence.proxy.{statement.kind}`")
 
 
 def _strength(access: Load | Store) -> tuple[str, str]:
@@ -116,6 +130,10 @@ def _operands(statement: Statement, writer: _Writer, sink: str) -> tuple[str, ..
             return (*first, writer.value(identity), *(writer.value(e) for e in (count, pred) if e is not None))
         case WarpSync(mask=mask):
             return (writer.value(mask) if mask is not None else ALL_LANES,)
+        case ProxyFence(address=address) if address is not None:
+            return (writer.memory(address), isa_text_async.MAP)
+    if isinstance(statement, Asynchronous):
+        return tuple(isa_text_async.operands(statement, writer.memory, lambda e, _: writer.value(e), sink))
     return ()
 
 
@@ -146,6 +164,8 @@ class _Writer:
                 return self.register(name)
             case Const(number):
                 return str(number)
+            case Addr(name, 0):
+                return self.symbol(name)
             case Unary("!", Reg(name)):
                 return "!" + self.register(name)
         raise Unsupported("an operand of a PTX instruction is a register or a number: compute it before")

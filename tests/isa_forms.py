@@ -12,6 +12,7 @@ from ptxmm.errors import InputError, Span
 from ptxmm.isa import Operand, decode, form_of
 from ptxmm.isa_form import Form, Row, Slot, match
 from ptxmm.isa_table import QUALIFIERS
+from ptxmm.isa_table_proxies import CODED
 from ptxmm.program import (
     NOWHERE,
     Addr,
@@ -25,6 +26,7 @@ from ptxmm.program import (
     Reg,
     Space,
     Statement,
+    TensorMap,
     Unary,
     View,
 )
@@ -38,10 +40,14 @@ MEMORY: dict[str, Object | View] = {
     "tx": View("tx", "gx", Proxy.TEXTURE),
     "ux": View("ux", "gx", Proxy.SURFACE),
     "cx": View("cx", "gx", Proxy.CONSTANT),
+    "mx": Object("mx", Type("b", 64), space=Space.SHARED),
+    "dx": Object("dx", Type("b", 64), 16, tensormap=TensorMap("gx", 1024)),
+    "ex": Object("ex", Type("b", 64), 16, space=Space.SHARED, tensormap=TensorMap("gx", 1024)),
 }
 WHERE = {"global": "gx", "shared": "sx", "const": "kx", "param": "px"}
 VIEWS = {"tld": "tx", "suld": "ux", "sust": "ux", "ldc": "cx"}
 REGISTERS = {"f32": "%f", "f64": "%g", "pred": "%p"}
+TYPES = {"p": PRED, "h": Type("b", 16), "r": Type("b", 32), "d": Type("b", 64)}
 BY_WIDTH = {8: "%h", 16: "%h", 32: "%r", 64: "%d", 128: "%q"}
 
 SCOPED = tuple({"scope": scope} for scope in ("cta", "cluster", "gpu", "sys"))
@@ -50,12 +56,37 @@ WIDE = ({"vector": "v8", "type": "b32"}, {"vector": "v4", "type": "f64"})
 STRONG = (*SCOPED, MMIO, {"scope": "gpu"} | WIDE[0])
 HALVES = ({}, {"noftz": "noftz"}, *({"noftz": "noftz", "vector": vector} for vector in ("v2", "v4", "v8")))
 NC = {"space": "global", "non-coherence": "nc"}
+ORDERED = ({}, *({"order": o, "scope": s} for o in ("release", "relaxed") for s in ("cta", "cluster")))
+WAITING = ({}, *({"order": o, "scope": s} for o in ("acquire", "relaxed") for s in ("cta", "cluster")))
+BYTES, GROUP = "mbarrier::complete_tx::bytes", "bulk_group"
+LOAD = {"destination space": "shared::cta", "source space": "global", "completion": BYTES}
+TO_CLUSTER = LOAD | {"destination space": "shared::cluster"}
+STORE = {"destination space": "global", "source space": "shared::cta", "completion": GROUP}
+BETWEEN = TO_CLUSTER | {"source space": "shared::cta"}
+COPIES = (LOAD, TO_CLUSTER, STORE, BETWEEN)
+REDUCTIONS = (STORE, BETWEEN)
+STRONG_COPY = {"order": "relaxed", "scope": "cluster"}
 SEEDS: dict[str, tuple[dict[str, str], ...]] = {
     "ld": ({}, *WIDE, NC, NC | WIDE[0], *(s | {"order": o} for s in STRONG for o in ("relaxed", "acquire"))),
     "st": ({}, *WIDE, *(s | {"order": o} for s in STRONG for o in ("relaxed", "release"))),
     "atom": HALVES,
     "red": HALVES,
     "fence": ({}, {"scope": "gpu"}, {"scope": "cluster"}),
+    "mbarrier.arrive": ORDERED,
+    "mbarrier.arrive_drop": ORDERED,
+    "mbarrier.test_wait": WAITING,
+    "mbarrier.try_wait": WAITING,
+    "mbarrier.expect_tx": ({}, *({"order": "relaxed", "scope": scope} for scope in ("cta", "cluster"))),
+    "mbarrier.complete_tx": ({}, *({"order": "relaxed", "scope": scope} for scope in ("cta", "cluster"))),
+    "cp.async.bulk": (*COPIES, *(copy | STRONG_COPY | {"type": "b128"} for copy in COPIES)),
+    "cp.async.bulk.tensor": (LOAD, TO_CLUSTER, STORE),
+    "cp.reduce.async.bulk": (*REDUCTIONS, *(each | STRONG_COPY for each in REDUCTIONS)),
+    "cp.reduce.async.bulk.tensor": (STORE,),
+    "st.async": ({"space": "shared::cluster", "completion": BYTES}, {"order": "release", "scope": "gpu"}),
+    "red.async": (
+        {"order": "relaxed", "scope": "cluster", "space": "shared::cluster", "completion": BYTES},
+        {"order": "release", "scope": "gpu", "operation": "add"},
+    ),
 }
 """Choices that only make sense together, from which the sampling starts."""
 
@@ -83,7 +114,7 @@ def _forms(row: Row, depth: int) -> Iterator[str]:
     typed = any(slot.name == "operation" for slot in row.slots)
     for seed in SEEDS.get(row.name, ({},)):
         free = [slot for slot in row.slots if slot.name not in seed]
-        always = [slot for slot in free if slot.required or (typed and slot.name == "type")]
+        always = [slot for slot in free if slot.required or slot.implied or (typed and slot.name == "type")]
         others = [slot for slot in free if slot not in always]
         for some in combinations(others, min(depth, len(others))):
             for chosen in product(*(_choices(slot) for slot in (*always, *some))):
@@ -91,7 +122,7 @@ def _forms(row: Row, depth: int) -> Iterator[str]:
 
 
 def _choices(slot: Slot) -> list[tuple[str, str]]:
-    return [(slot.name, word) for word in (*slot.words, *([] if slot.required else [""]))]
+    return [(slot.name, word) for word in (*slot.words, *([] if slot.required or slot.implied else [""]))]
 
 
 def _mnemonic(row: Row, words: Mapping[str, str]) -> str:
@@ -140,7 +171,85 @@ def _operands(form: Form) -> tuple[str, ...]:
             return ("20", "%r1")
         case "prefetch":
             return (memory,)
-    return ("",)
+        case "elect":
+            return ("%r0|%p0, 0xffffffff", "_|%p1, %r1")
+    return _mbarrier(form) or _copy(form, policy) or _tensormap(form, policy) or ("",)
+
+
+def _mbarrier(form: Form) -> tuple[str, ...]:
+    match form.row.builds:
+        case "mbarrier_init":
+            return ("[mx], 1", "[%a0], %r1")
+        case "mbarrier_inval" | "copy_arrive":
+            return ("[mx]",)
+        case "mbarrier_tx":
+            return ("[mx], 16", "[%a0], %r1")
+        case "mbarrier_arrive":
+            counts = (", 1", ", %r1") if form.has("action") else ("",)
+            state = "_" if form.get("space") == "shared::cluster" else "%d1"
+            return tuple(f"{state}, [mx]{count}" for count in counts)
+        case "mbarrier_wait":
+            phases = ("0", "1", "%r1") if form.has("phase") else ("%d1",)
+            limits = ("", ", 20") if form.row.name == "mbarrier.try_wait" else ("",)
+            return tuple(f"%p0, [mx], {phase}{limit}" for phase in phases for limit in limits)
+        case "mbarrier_pending":
+            return ("%r0, %d1",)
+    return ()
+
+
+def _copy(form: Form, policy: str) -> tuple[str, ...]:
+    into, out_of = ("[gx]" if form.get(f"{side} space") == "global" else "[sx]" for side in ("destination", "source"))
+    mask = ", %h1" if form.has("multicast") else ""
+    bounds, byte_mask = ", 0, 0" if form.has("bounds") else "", ", %h2" if form.has("mask") else ""
+    match form.row.builds:
+        case "copy":
+            sizes = ("16",) if form.get("cache operator") == "cg" else ("4", "8", "16")
+            return tuple(f"{into}, [gx], {size}{policy}" for size in sizes)
+        case "bulk_copy" | "bulk_reduce":
+            told = "" if form.get("completion") == GROUP else ", [mx]"
+            return tuple(f"{into}, {out_of}, {n}{bounds}{told}{mask}{policy}{byte_mask}" for n in ("16", "%r1"))
+        case "wait_group" if form.row.name != "cp.async.wait_all":
+            return ("0", "7")
+        case "async_store" | "async_red":
+            value = "%b1" if form.type is not None and form.type.bits == 8 else _registers(form, 1)
+            return (f"[%a0], {value}" if form.get("order") == "release" else f"[%a0], {value}, [%a1]",)
+        case "bulk_prefetch":
+            return (f"[gx], 16{policy}",)
+    return ()
+
+
+def _tensormap(form: Form, policy: str) -> tuple[str, ...]:
+    dimensions = int((form.get("dimensions") or "0")[0])
+    mode = form.get("mode") or "tile"
+    places = 5 if mode in ("tile::gather4", "tile::scatter4") else dimensions
+    box = f"[%a0, {{{', '.join(f'%r{i}' for i in range(places))}}}]"
+    offsets = {"im2col": dimensions - 2, "im2col::w": 2, "im2col::w::128": 2}.get(mode, 0)
+    image = f", {{{', '.join(f'%h{i}' for i in range(offsets))}}}" if offsets else ""
+    mask = ", %h1" if form.has("multicast") else ""
+    match form.row.builds:
+        case "tile_copy" if form.get("destination space") == "global":
+            return (f"{box}, [sx]{policy}",)
+        case "tile_copy":
+            return (f"[sx], {box}, [mx]{image}{mask}{policy}",)
+        case "tile_reduce":
+            return (f"{box}, [sx]{policy}",)
+        case "tile_prefetch":
+            return (f"{box}{image}{policy}",)
+        case "map_prefetch":
+            return ("[%a0]",)
+        case "tensormap_fence":
+            return ("[%a0], 128",) if form.get("order") == "acquire" else ("",)
+        case "tensormap_replace":
+            return _replaced(form)
+        case "tensormap_copy":
+            return ("[%a0], [%a1], 128",)
+    return ()
+
+
+def _replaced(form: Form) -> tuple[str, ...]:
+    ordinal = "0, " if "_dim" in (field := form.get("field") or "") or "stride" in field else ""
+    value = "%d1" if form.get("type") == "b64" else "1" if field in CODED else "%r1"
+    return (f"[%a0], {ordinal}{value}",)
 
 
 def _barrier(form: Form) -> tuple[str, ...]:
@@ -188,7 +297,7 @@ def read(line: str, memory: Mapping[str, Object | View] = MEMORY) -> Statement:
     mnemonic, _, rest = line.strip().partition(" ")
     at = Span("test.lit", 1, start + 1, line)
     operands = []
-    for found in re.finditer(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", rest):
+    for found in re.finditer(r"\[[^\]]*\]|\{[^}]*\}|[^,\s]+", rest):
         operands.append(_operand(found[0], at, start + len(mnemonic) + 2 + found.start()))
     return decode(mnemonic, tuple(operands), at=at, declared=memory.get, text=line)
 
@@ -201,10 +310,14 @@ def _operand(text: str, at: Span, column: int) -> Operand:
         parts = re.finditer(r"[^,\s]+", text[1:-1])
         return Operand("vector", None, tuple(_operand(p[0], at, column + 1 + p.start()) for p in parts), here)
     if text.startswith("["):
-        base, _, offset = text[1:-1].partition("+")
-        return Operand("mem", _address(base, int(offset or 0)), (), here)
+        address, _, places = text[1:-1].partition(", ")
+        base, _, offset = address.partition("+")
+        items = _operand(places, at, column + 3 + len(address)).items if places else ()
+        return Operand("mem", _address(base, int(offset or 0)), items, here)
+    if "|" in text:
+        return Operand("vector", None, tuple(_operand(part, at, column) for part in text.split("|")), here)
     if text.startswith("%"):
-        return Operand("reg", Reg(text), (), here)
+        return Operand("reg", Reg(text), (), here, TYPES.get(text[1]))
     return Operand("expr", _value(text), (), here)
 
 

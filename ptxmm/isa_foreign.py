@@ -1,0 +1,60 @@
+"""The instructions that PTX has and no model here: they are read, and the verdict of the test is `unsupported`."""
+
+from __future__ import annotations
+
+from ptxmm.isa_copy_rules import NOT_TILES
+from ptxmm.isa_form import Form, split
+
+MATRICES = "tensor core instructions take part in no model: say with a bulk copy what they read or write of memory"
+REPLICAS = "multicast memory (`multimem`) has several replicas behind one address, which no model has"
+FABRIC = "accesses through the fabric proxy are outside of every model"
+LANES = "exchanging values between the lanes of a warp is not decided"
+ONE_SIDED = "one-sided alias fences are in no model"
+OPCODES: dict[tuple[str, ...], str] = {
+    ("wgmma",): MATRICES,
+    ("tcgen05",): MATRICES,
+    ("mma",): MATRICES,
+    ("wmma",): MATRICES,
+    ("ldmatrix",): MATRICES,
+    ("stmatrix",): MATRICES,
+    ("movmatrix",): MATRICES,
+    ("multimem",): REPLICAS,
+    ("clusterlaunchcontrol",): "which CTAs a cluster launch control request cancels is in no model",
+    ("fabric",): FABRIC,
+    ("fence", "proxy", "generic"): FABRIC,
+    ("fence", "proxy", "fabric"): FABRIC,
+    ("fence", "proxy", "alias", "acquire"): ONE_SIDED,
+    ("fence", "proxy", "alias", "release"): ONE_SIDED,
+    ("st", "bulk"): "filling shared memory with zeros by `st.bulk` is in no model: write `st`",
+    ("vote",): LANES,
+    ("match",): LANES,
+    ("redux",): LANES,
+    ("shfl",): LANES,
+    ("activemask",): LANES,
+}
+QUALIFIERS = {
+    **{mode: f"{what} are in no model: a tensor map here is a box of bytes" for mode, what in NOT_TILES.items()},
+    "cp_mask": "copies of some bytes in each 16 are in no model",
+    "ignore_oob": "copies of bytes beyond an object are in no model",
+    "cta_group::2": "completion on the mbarrier of the other CTA of a pair is in no model",
+}
+
+
+def reason(mnemonic: str) -> str | None:
+    """Why no model has the instruction of an opcode, in a sentence; None for the others.
+
+    >>> reason("shfl.sync.bfly.b32")
+    'exchanging values between the lanes of a warp is not decided'
+    """
+    words = tuple(word.text for word in split(mnemonic))
+    return next((why for name, why in OPCODES.items() if _heads(name, words)), None)
+
+
+def _heads(name: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    """Whether `words` start with an opcode, a word before `::` counting as the whole."""
+    return len(words) >= len(name) and all(w.partition("::")[0] == n for w, n in zip(words, name, strict=False))
+
+
+def reason_of(form: Form) -> str | None:
+    """Why no model has a form of an instruction that the table has."""
+    return next((QUALIFIERS[word.text] for _, word in form.words if word.text in QUALIFIERS), None)
