@@ -26,6 +26,7 @@ from ptxmm.question import Found, ask, decide
 from ptxmm.races import explained
 from ptxmm.solve import Truth
 from ptxmm.symmetry import interchangeable, one_order
+from ptxmm.undefined import undefined
 from ptxmm.verdict import Answer, Happening, Outcomes, Result
 
 
@@ -49,19 +50,15 @@ def check(program: Program, model: Model, options: Options) -> Result:
     except Undecided as reason:
         unknown = Answer("unknown", why=str(reason))
         race = unknown if "race" in options.properties else result.race
-        result = replace(result, verdict=_void(result), why=str(reason), race=race)
+        steps = unknown if "undefined" in options.properties else result.undefined
+        result = replace(result, verdict=_void(result), why=str(reason), race=race, undefined=steps)
     from ptxmm.cat import DEFAULT_MODEL
 
     words = stated_words(program, model.name, DEFAULT_MODEL)
     if result.verdict != "unsupported":
-        result = _unanswered(_hangs(program, model, options, words, deadline, result), options)
+        result = _hangs(program, model, options, words, deadline, result)
     result = judged(result, asked_words(words, options.properties))
     return replace(result, seconds=time.perf_counter() - start)
-
-
-def _unanswered(result: Result, options: Options) -> Result:
-    later = Answer("unknown", why="this version does not decide it")
-    return replace(result, undefined=later) if "undefined" in options.properties else result
 
 
 def _hangs(
@@ -89,6 +86,8 @@ def _decided(program: Program, model: Model, options: Options, deadline: Deadlin
     asks_races = "race" in options.properties
     pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
     result = _outcome(encoding, options, result)
+    if "undefined" in options.properties:
+        result = replace(result, undefined=undefined(prefix, witness=options.witness))
     if pairs is None:
         no_names = Answer(
             "unknown", why=f"the model {model.name} does not say which relation is causality or moral strength"
@@ -103,7 +102,7 @@ def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
     """The encoding whose executions may stop early, where that makes a difference."""
     graph = encoding.graph
     if graph.cut == -1 and all(literal == -1 for literal, _ in graph.bad):
-        always = not (graph.passes or graph.again) or "race" not in options.properties
+        always = not (graph.passes or graph.again) or not options.properties & {"race", "undefined"}
         if always:
             return encoding
     return encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
@@ -153,7 +152,8 @@ def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: 
     }  # fmt: skip
     order = one_order(encoding, alike)
     questions.update((name, formulas.both(literal, order)) for name, literal in anywhere.items())
-    answers = ask(encoding, questions)
+    sound = [-encoding.bad] if encoding.base.mbarriers.all else []
+    answers = ask(encoding, {n: formulas.conj([lit, *(sound if n != "bad" else [])]) for n, lit in questions.items()})
     result = _uncertain(encoding, answers, result)
     return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result
 
@@ -169,7 +169,8 @@ def _uncertain(encoding: Encoding, answers: dict[str, Found], result: Result) ->
     if not complete:
         why = f"a loop was cut after {result.bound} repetitions"
     elif bad is not Truth.UNSAT:
-        why = "an execution reaches an undefined access: " + "; ".join(_reasons(encoding, answers["bad"]))
+        why = "executions that reach an undefined step do not count: " + "; ".join(_reasons(encoding, answers["bad"]))
+        return replace(result, complete=complete, notes=(*result.notes, why))
     if why and result.verdict in ("forbidden", "holds"):
         return replace(result, verdict="unknown", why=why, complete=complete, by=())
     return replace(result, complete=complete, notes=(*result.notes, why) if why else result.notes)
@@ -203,7 +204,7 @@ def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], 
         answer = Answer("yes", tuple(on), tuple(races))
     elif on:
         answer = Answer("yes", tuple(on), tuple(races), why="there may be races on more objects")
-    elif doubts or not result.complete or answers["bad"].truth is not Truth.UNSAT:
+    elif doubts or not result.complete:
         answer = Answer("unknown", why=doubts[0] if doubts else result.why or "; ".join(result.notes))
     else:
         answer = Answer("no")

@@ -95,7 +95,7 @@ def encode(
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
-    encoding.asserted = [*graph.assumed, Schedule(base.barriers).literal(base.rel("rf"), dep)]
+    encoding.asserted = [*graph.assumed, Schedule(base.barriers).literal(base.rel("rf"), dep, base.inflight.in_time())]
     for index, start in enumerate(graph.starts):
         for other in encoding.waits_for(index):
             graph.formulas.require(-start, graph.ends[other])

@@ -108,11 +108,16 @@ def _walked(
 
 
 def _leaves_something(graph: EventGraph, again: Again) -> bool:
-    """Whether a repetition of a waiting loop may write to memory."""
+    """Whether a repetition of a waiting loop may write to memory, change an mbarrier or start a copy."""
     return any(
-        event.kind == "W" and inside(graph, again, event) and graph.formulas.both(event.guard, again.literal) != -1
+        _acts(event) and inside(graph, again, event) and graph.formulas.both(event.guard, again.literal) != -1
         for event in graph.events
     )
+
+
+def _acts(event: Event) -> bool:
+    changes = event.operation is not None and event.operation.kind != "wait"
+    return event.kind in "WS" or changes
 
 
 def inside(graph: EventGraph, again: Again, event: Event) -> bool:

@@ -23,11 +23,11 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
     """
     encoding = encode(program, model, bound, ENDINGS[progress], deadline, states=False)
     graph = encoding.graph
-    doubts = ask(encoding, {"cut": graph.cut, "bad": encoding.bad})
+    doubts = ask(encoding, {"cut": graph.cut}, [-encoding.bad])
     scheduling = Progress(encoding, progress)
     never = scheduling.never_ends()
     alike = interchangeable(encoding) if progress in EVEN else ()
-    found = ask(encoding, {"hang": never}, [-graph.cut, one_order(encoding, alike)])["hang"]
+    found = ask(encoding, {"hang": never}, [-graph.cut, -encoding.bad, one_order(encoding, alike)])["hang"]
     if found.assignment is not None:
         one = execution.concrete(encoding, found.assignment)
         return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=execution.shown(one))
@@ -35,8 +35,6 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
         return Answer("unknown", why=found.why)
     if doubts["cut"].truth is not Truth.UNSAT:
         return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
-    if doubts["bad"].truth is not Truth.UNSAT:
-        return Answer("unknown", why="an execution reaches an undefined access")
     return Answer("no")
 
 

@@ -54,6 +54,14 @@ class InFlight:
             "tenant": self._tenant,
         }[name]()
 
+    def in_time(self) -> Pairs:
+        """What comes after what in time: a copy after its start, a completion after it, a wait after arrivals."""
+        guards = {event.id: event.guard for event in self.events}
+        both = self.graph.formulas.conj
+        for name in ("issued", "done", "phase"):
+            for i, j, literal in self.pairs(name):
+                yield i, j, both((literal, guards[i], guards[j]))
+
     def _same_mbarrier(self) -> Pairs:
         """Operations on one mbarrier, and ordinary accesses of its bytes."""
         for barrier in self.mbarriers.all.values():

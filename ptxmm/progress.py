@@ -153,6 +153,8 @@ class Progress:
         place = self.threads[again.thread].place
         progress = self.leaves[again.thread].progress
         for read in self.graph.events:
+            if read.kind == "A" and inside(self.graph, again, read):
+                self._stays_incomplete(read, progress, again)
             if read.kind != "R" or read.order is Order.WEAK or not inside(self.graph, again, read):
                 continue
             for write in self.graph.events:
@@ -161,3 +163,15 @@ class Progress:
                     continue
                 if read.scope is not None and includes(read.scope, place, self.threads[write.thread].place):
                     formulas.require(-progress, -again.literal, -read.guard, -literal)
+
+    def _stays_incomplete(self, wait: Event, progress: Lit, again: Again) -> None:
+        """A thread that waits for ever at an mbarrier has seen every change of it, and the phase is not complete.
+
+        What is counted does not depend on scopes, so that every wait sees the last state in the end.
+        """
+        formulas, mbarriers = self.formulas, self.encoding.base.mbarriers
+        stays = (-progress, -again.literal, -wait.guard)
+        formulas.require(*stays, mbarriers.incomplete(wait))
+        barrier = mbarriers.all[wait.object]
+        for change in barrier.changing:
+            formulas.require(*stays, -change.guard, barrier.before[change.id, wait.id])

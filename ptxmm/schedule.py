@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ptxmm.barriers import Barriers, Group, Members
 from ptxmm.events import Event, same_cta
 from ptxmm.formula import Formulas, Lit
@@ -16,12 +18,13 @@ class Schedule:
             barriers, barriers.graph, barriers.formulas, barriers.program,
         )  # fmt: skip
 
-    def literal(self, rf: Rel, dep: Rel) -> Lit:
+    def literal(self, rf: Rel, dep: Rel, later: Iterable[tuple[int, int, Lit]] = ()) -> Lit:
         """The literal that some order in time lets every barrier that was passed complete.
 
         A generation completes after its arrivals and after the end of the threads it does not wait for; an instruction
         comes after the barriers before it, an arrival after the instructions before it; a read comes after the write
-        it reads from, an event after the reads it depends on. Without barriers and residency there is nothing to check.
+        it reads from, an event after the reads it depends on; `later` are pairs of mbarriers and copies in their order
+        in time. Without barriers and residency there is nothing to check.
         """
         residency = [(i, thread.after) for i, thread in enumerate(self.program.threads) if thread.after]
         if not self.barriers.groups and not residency:
@@ -32,6 +35,8 @@ class Schedule:
         for relation in (rf, dep):
             for i, j, literal in relation.pairs():
                 edges.add(i, j, literal)
+        for i, j, literal in later:
+            edges.add(self._done(self.graph.events[i], size), j, literal)
         for thread in range(threads):
             self._thread_order(edges, thread, size)
         for key, members in self.barriers.groups.items():
@@ -46,7 +51,7 @@ class Schedule:
         return size + event.id if event.id in self.graph.passes else event.id
 
     def _thread_order(self, edges: _Edges, thread: int, size: int) -> None:
-        mine = [e for e in self.graph.events if e.thread == thread and e.guard != -1]
+        mine = [e for e in self.graph.events if e.thread == thread and e.guard != -1 and e.issue < 0]
         bars = [e for e in mine if e.kind == "B"]
         both = self.formulas.both
         for bar in bars:

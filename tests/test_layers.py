@@ -33,7 +33,7 @@ LAYERS = [
     "encode",
     "execution progress symmetry question",
     "races",
-    "hangs states",
+    "hangs states undefined",
     "check enumeration",
     "batch prove",
     "report",
