@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from ptxmm.encode import Encoding
@@ -108,7 +108,17 @@ class Search:
             proxy = self.by_id[id].proxy
             if proxy is not Proxy.GENERIC and proxy.value in self.encoding.model.supports:
                 optional.append(Fenced(id, ProxyFence(kind=proxy.value), before))
-        return self._least(first, second, path, needed, list(dict.fromkeys(optional)), cost)
+        remedy = self._least(first, second, path, needed, list(dict.fromkeys(optional)), cost)
+        return self._pruned(remedy) if remedy is not None and needed else remedy
+
+    def _pruned(self, remedy: Remedy) -> Remedy:
+        """Without the changes that turned out not to be needed."""
+        left = list(remedy.changes)
+        for change in remedy.changes:
+            rest = [c for c in left if c is not change]
+            if self._enough(remedy.first, remedy.second, rest, strong=remedy.strong):
+                left = rest
+        return replace(remedy, changes=tuple(left))
 
     def _on_the_way(self, first: int, second: int, path: tuple[Link, ...]) -> list[Event]:
         """The ends of links, and between them the fences and what synchronises on the same words."""

@@ -16,11 +16,14 @@ from ptxmm.events import Event, EventGraph
 from ptxmm.execution import Concrete, Unsettled
 from ptxmm.formula import Formulas
 from ptxmm.memory import Range
+from ptxmm.model import RELATIONS
 from ptxmm.program import Atomic, Order, Scope, Statement, Store
 from ptxmm.relation import Rel, Symbolic
 
 BARRIERS = ("syncbar", "syncwarp", "syncbarcl")
-KEPT = ("addr", "data", "ctrl", "sync_fence", "execbarcl", *BARRIERS)
+FIXED = "id po int ext loc vloc full po-loc rmw sr scta scluster sgpu inwindow"
+CHOSEN = "rf co fr"
+KEPT = tuple(name for name in RELATIONS if name not in f"{FIXED} {CHOSEN}".split())
 
 Pairs = set[tuple[int, int]]
 
@@ -28,7 +31,8 @@ Pairs = set[tuple[int, int]]
 class Draft:
     """What runs in an execution, open to changes; events keep their ids, inserted ones get new ones.
 
-    `events` are in program order, initial writes first; `reads` and `order` as in `Concrete`.
+    `events` are in program order, initial writes first; `reads` and `order` as in `Concrete`. `pairs` has the base
+    relations that follow neither from the events nor from these: barriers, dependencies, the order of `fence.sc`.
     """
 
     def __init__(self, one: Concrete) -> None:

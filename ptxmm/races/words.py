@@ -36,7 +36,7 @@ class Words:
             why = "nothing orders them: program order alone does not order accesses through different proxies"
         else:
             why = "nothing orders them: neither thread reads anything that the other wrote after its access"
-            why += self._apart(first, second)
+            why += self._apart(first, second) or self._apart(second, first)
         if search.strong is not None and first.kind != second.kind:
             stronger = [f"`{_spelled(c.statement)}`" for c in search.strong.changes if isinstance(c, Stronger)]
             why += f"; if they are to synchronise themselves, write {' and '.join(stronger)}" if stronger else ""

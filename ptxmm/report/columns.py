@@ -77,6 +77,19 @@ def lay_out(execution: Execution, program: Program | None = None, race: Race | N
     )
 
 
+def race_sentences(layout: Layout, race: Race) -> list[str]:
+    """What is said of a race: the pair with its hazard, then what is missing, step by step."""
+    label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
+    mixed = " (mixed sizes)" if race.mixed else ""
+    hazard = f", {race.hazard} in this execution" if race.hazard else ""
+    pair = f"race on {race.on}{mixed}: {label[race.first]} and {label[race.second]}{hazard}"
+    missing = [
+        (f"missing at {label[one.event]}: " if one.lacks and one.event in label else "") + one.why
+        for one in race.missing
+    ]
+    return [pair + (f"; {race.why}" if race.why else ""), *missing]
+
+
 def _labels() -> list[str]:
     letters = "abcdefghijklmnopqrstuvwxyz"
     return [*letters, *(f"{letter}{n}" for n in range(1, 1000) for letter in letters)]

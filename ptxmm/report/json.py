@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ptxmm import __version__
-from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Race, Result
+from ptxmm.verdict import Answer, Execution, Happening, Missing, Outcomes, Race, Result
 
 _UNPRINTABLE = re.compile(r"[^\n -~]")
 
@@ -113,8 +113,22 @@ def _race(race: Race) -> dict[str, Any]:
         "first": race.first,
         "second": race.second,
         "mixed": race.mixed,
+        "hazard": race.hazard or None,
         "why": race.why,
+        "missing": [_missing(one) for one in race.missing],
         "witness": execution_object(race.witness),
+    }
+
+
+def _missing(one: Missing) -> dict[str, Any]:
+    return {
+        "lacks": list(one.lacks),
+        "event": one.event,
+        "thread": one.thread,
+        "line": one.line or None,
+        "text": one.text,
+        "why": one.why,
+        "instead": one.instead or None,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ptxmm import __version__
 from ptxmm.report.json import document
 from ptxmm.report.text import Standing, remarks, standing, verdict_words
-from ptxmm.verdict import Result
+from ptxmm.verdict import Race, Result
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -47,6 +47,7 @@ def sarif_report(results: Iterable[Result]) -> str:
 
 def _result(result: Result) -> dict[str, Any]:
     rule, kind = KINDS[standing(result)]
+    related = [place for race in result.race.races for place in _places(result, race)]
     return {
         "ruleId": rule,
         "ruleIndex": list(RULES).index(rule),
@@ -56,14 +57,30 @@ def _result(result: Result) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(os.fsencode(Path(result.path).as_posix()))},
+                    "artifactLocation": {"uri": _uri(result.path)},
                     "region": {"startLine": max(1, result.line)},
                 },
                 "logicalLocations": [{"name": result.name, "kind": "module"}],
             }
         ],
+        **({"relatedLocations": related} if related else {}),
         "properties": {"model": result.model, "seconds": round(result.seconds, 6)},
     }
+
+
+def _places(result: Result, race: Race) -> Iterator[dict[str, Any]]:
+    """The accesses of a race, and what is missing, where the test has lines."""
+    events = {event.id: event for event in race.witness.events}
+    hazard = f" ({race.hazard} in one execution)" if race.hazard else ""
+    said = [(events[id].line, f"races on {race.on}{hazard}") for id in (race.first, race.second)]
+    for line, text in (*said, *((one.line, one.why) for one in race.missing if one.lacks)):
+        if line:
+            place = {"artifactLocation": {"uri": _uri(result.path)}, "region": {"startLine": line}}
+            yield {"physicalLocation": place, "message": {"text": text}}
+
+
+def _uri(path: str) -> str:
+    return quote(os.fsencode(Path(path).as_posix()))
 
 
 def _message(result: Result) -> str:

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from ptxmm.errors import printable
 from ptxmm.program import Program
-from ptxmm.report.columns import INIT, Edge, Layout, Row, lay_out
+from ptxmm.report.columns import INIT, Edge, Layout, Row, lay_out, race_sentences
 from ptxmm.verdict import Execution, Race
 
 COLOURS = {"rf": "#1a7f37", "co": "#bc4c00", "fr": "#cf222e", "race": "#cf222e"}
@@ -88,7 +88,9 @@ def execution_svg(
     edges = [*layout.edges, *_race_edge(layout, race)]
     drawing = _placed(layout)
     curves = _curves(edges, drawing)
-    final = textwrap.wrap("final: " + ", ".join(layout.final), int(drawing.width / CHAR)) if layout.final else []
+    below = ["final: " + ", ".join(layout.final)] if layout.final else []
+    below += race_sentences(layout, race) if race is not None else []
+    final = [line for text in below for line in textwrap.wrap(text, max(40, int(drawing.width / CHAR)))]
     width = drawing.width + 2 * MARGIN
     height = drawing.height + LINE * (len(final) + 1) + 2 * MARGIN
     body = [

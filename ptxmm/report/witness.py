@@ -6,7 +6,7 @@ import textwrap
 from itertools import zip_longest
 
 from ptxmm.program import Program
-from ptxmm.report.columns import Column, Layout, Row, lay_out
+from ptxmm.report.columns import Column, Layout, Row, lay_out, race_sentences
 from ptxmm.report.text import answers
 from ptxmm.verdict import Execution, Race, Result
 
@@ -74,14 +74,10 @@ def _listed(title: str, items: tuple[str, ...], room: int) -> list[str]:
 
 
 def _race_sentence(layout: Layout, race: Race, room: int) -> list[str]:
-    label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
-    mixed = " (mixed sizes)" if race.mixed else ""
-    hazard = f", {race.hazard} in this execution" if race.hazard else ""
-    pair = f"race on {race.on}{mixed}: {label[race.first]} and {label[race.second]}{hazard}"
-    lines = textwrap.wrap(pair + (f"; {race.why}" if race.why else ""), room, subsequent_indent=RACE)
-    for one in race.missing:
-        at = f"missing at {label[one.event]}: " if one.lacks and one.event in label else ""
-        lines += textwrap.wrap(at + one.why, room, initial_indent=RACE, subsequent_indent=RACE + "  ")
+    pair, *missing = race_sentences(layout, race)
+    lines = textwrap.wrap(pair, room, subsequent_indent=RACE)
+    for sentence in missing:
+        lines += textwrap.wrap(sentence, room, initial_indent=RACE, subsequent_indent=RACE + "  ")
     return lines
 
 
