@@ -159,9 +159,13 @@ class Arithmetic:
         """Partial sums first, then the sign."""
         if dropped is None:
             yield from (_ask(name, facts, timeout) for name, facts in _partial_sums())
+        yield _ask("goal", [z3.Not(self.law(dropped))], timeout)
+
+    def law(self, dropped: Condition | None = None) -> Formula:
+        """The statement as a formula, about any integers of these names."""
         sums = Sums()
         assumed = [condition.says(sums) for condition in self.hypotheses if condition is not dropped]
-        yield _ask("goal", [*sums.given(), *assumed, sums.flipped != sums.all_of_them], timeout)
+        return z3.Implies(z3.And(*sums.given(), *assumed), sums.flipped == sums.all_of_them)
 
 
 def _partial_sums() -> Iterator[tuple[str, list[Formula]]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ptxmm.check import check
 from ptxmm.errors import InputError, Span, near
@@ -14,7 +15,9 @@ from ptxmm.prove.arithmetic import SIGN_FLIP, Arithmetic
 from ptxmm.prove.barriers import GRID
 from ptxmm.prove.chains import EARLIER
 from ptxmm.prove.closes import CLOSES
+from ptxmm.prove.composition import GRID_BY_FLIP, Composition
 from ptxmm.prove.counterexamples import Example, counterexample, instance
+from ptxmm.prove.flips import FLIP_SEEN, FlipSeen
 from ptxmm.prove.messages import VISIBLE
 from ptxmm.prove.predecessor import PREDECESSOR
 from ptxmm.prove.predicates import TRIED, AnyPredicate
@@ -24,7 +27,7 @@ from ptxmm.prove.statement import Theorem
 from ptxmm.solve import Truth
 from ptxmm.syntax.lit import read
 
-Statement = Theorem | Arithmetic | AnyPredicate
+Statement = Theorem | Arithmetic | AnyPredicate | FlipSeen | Composition
 
 STATEMENTS: tuple[Statement, ...] = (
     VISIBLE,
@@ -33,7 +36,9 @@ STATEMENTS: tuple[Statement, ...] = (
     AnyPredicate((VISIBLE, EARLIER, *CLOSES, GRID)),
     PREDECESSOR,
     SIGN_FLIP,
+    FLIP_SEEN,
     GRID,
+    GRID_BY_FLIP,
 )
 
 # Steps of Z3 for a question without a hypothesis, about a second: several times what any question with it takes.
@@ -62,7 +67,11 @@ def prove(statement: Statement, model: Model, timeout: float = 60.0) -> Result:
         case Theorem():
             result = _theorem(statement, model, timeout)
         case Arithmetic():
-            result = _arithmetic(statement, model, timeout)
+            result = _by_tests(statement, model, lambda dropped: statement.steps(timeout, dropped))
+        case FlipSeen():
+            result = _by_tests(statement, model, lambda dropped: statement.steps(model, timeout, EFFORT, dropped))
+        case Composition():
+            result = _composition(statement, model, timeout)
         case AnyPredicate():
             result = _any_predicate(statement, model)
     return replace(result, seconds=time.perf_counter() - start)
@@ -70,7 +79,7 @@ def prove(statement: Statement, model: Model, timeout: float = 60.0) -> Result:
 
 def _proved(statement: Statement, model: Model, steps: Iterable[Step]) -> Result:
     done = tuple(steps)
-    last = done[-1]
+    last = next((step for step in done if step.truth is not Truth.UNSAT), done[-1])
     where = f"{last.name}: {last.why}" if last.why else last.name
     verdict = {Truth.UNSAT: "proved", Truth.SAT: "not proved", Truth.UNKNOWN: "unknown"}[last.truth]
     return Result(statement.name, statement.words, model.name, verdict, done, why="" if verdict == "proved" else where)
@@ -114,22 +123,31 @@ def _empty_or_false(theorem: Theorem, model: Model) -> Iterable[str]:
             yield f"no execution of its test ({shown}) has all hypotheses"
 
 
-def _arithmetic(statement: Arithmetic, model: Model, timeout: float) -> Result:
-    result = _proved(statement, model, statement.steps(timeout))
+def _by_tests(statement: Arithmetic | FlipSeen, model: Model, steps: Callable[[Any], Iterable[Step]]) -> Result:
+    """A statement with values in it: its tests are decided, but no integers are read from their executions."""
+    result = _proved(statement, model, steps(None))
     if result.verdict != "proved":
         return result
     dropped = []
-    for condition in statement.hypotheses:
-        steps = tuple(statement.steps(timeout, condition))
-        text = statement.test(f"{statement.name}-without-{condition.name}", condition.broken)
+    for one in statement.hypotheses if isinstance(statement, Arithmetic) else statement.assumed(model):
+        text = statement.test(f"{statement.name}-without-{one.name}", one.broken)
         example = Example(text, _verdict(text, model), {})
-        dropped.append(_dropped(condition.name, condition.words, steps, example))
+        dropped.append(_dropped(one.name, one.words, tuple(steps(one)), example))
     wrong = []
     if (verdict := _verdict(statement.test(f"{statement.name}-holds", {}), model)) != "forbidden":
         wrong.append(f"a test of it is {verdict}")
     if (verdict := _verdict(statement.test(f"{statement.name}-holds", {}, misses=False), model)) != "allowed":
         wrong.append(f"its test is {verdict} to pass at all")
     return replace(result, dropped=tuple(dropped), wrong=tuple(wrong))
+
+
+def _composition(statement: Composition, model: Model, timeout: float) -> Result:
+    """Both theorems, without the hypothesis of the second that the first proves."""
+    first, second = prove(statement.first, model, timeout), prove(statement.second, model, timeout)
+    result = _proved(statement, model, (*first.steps, statement.joint(), *second.steps))
+    proved_by_first = statement.joint().used
+    needed = [one for one in (*first.dropped, *second.dropped) if one.hypothesis not in proved_by_first]
+    return replace(result, dropped=tuple(needed), wrong=(*first.wrong, *second.wrong))
 
 
 def _any_predicate(statement: AnyPredicate, model: Model) -> Result:

@@ -43,6 +43,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("empty B & (ACQ | REL | ACQ_REL | SC)", "an execution barrier names no memory order"),
     Fact("empty IW \\ W", "initial writes are writes"),
     Fact("empty IW & (RLX | REL | RMW)", "initial writes are by no instruction"),
+    Fact("empty ((IW * IW) & loc) \\ id", "without mixed sizes, a place has one initial write"),
     Fact("empty WEAK & (RLX | ACQ | REL | ACQ_REL | SC)", "8.4: an operation is weak or strong"),
     Fact("empty ([WEAK] ; sr) | (sr ; [WEAK])", "8.5: weak operations name no scope"),
     Fact("empty (ACQ_REL | SC) \\ F", "8.4: reads and writes are weak, relaxed, acquire or release"),
