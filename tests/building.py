@@ -51,6 +51,7 @@ class Options:
     timeout: float = 60.0
     witness: bool = False
     engine: str = "enumeration"
+    progress: str = "fair"
 
 
 MODELS: dict[str, Model] = {}

@@ -30,6 +30,7 @@ from ptxmm.program import (
     Quantifier,
     Reg,
     Space,
+    Statement,
     Store,
     Thread,
     View,
@@ -325,15 +326,32 @@ def test_a_texture_load_needs_the_texture_fence() -> None:
     assert verdict(textured(), "ptx-9.4") == "unsupported"
 
 
-def test_a_loop_that_is_cut_leaves_forbidden_unknown() -> None:
-    spin = program(
+def waiting(*body: Statement) -> Program:
+    """B polls a flag that A sets after the data, and does something else in each repetition."""
+    return program(
         thread("A", A, st("x", 1), st("f", 1, "release.gpu")),
-        thread("B", B, label("again"), ld("r", "f", "acquire.gpu"), bra("again", equal("r", 0)), ld("s", "x")),
+        thread("B", B, label("again"), *body, ld("r", "f", "acquire.gpu"), bra("again", equal("r", 0)), ld("s", "x")),
         exists=final(B_s=0),
     )
-    result = check(spin, model("ptx-9.4"), Options(bound=1))
+
+
+def test_a_loop_that_is_cut_leaves_forbidden_unknown() -> None:
+    result = check(waiting(add("n", "n", 1)), model("ptx-9.4"), Options(bound=1))
     assert (result.verdict, result.complete, result.race.verdict) == ("unknown", False, "unknown")
-    assert outcomes(spin, model("ptx-9.4"), Options(bound=1)).states[0].values == (1,)
+    found = outcomes(waiting(), model("ptx-9.4"), Options(bound=1), waits=False)
+    assert (found.states[0].values, found.complete) == ((1,), False)
+
+
+@pytest.mark.parametrize("bound", [0, 1, 4])
+def test_a_loop_that_leaves_nothing_behind_is_never_cut(bound: int) -> None:
+    result = check(waiting(), model("ptx-9.4"), Options(bound=bound))
+    assert (result.verdict, result.complete, result.race.verdict) == ("forbidden", True, "no")
+
+
+def test_a_repetition_that_writes_or_meets_others_is_seen() -> None:
+    for effect in (st("z", 1), atom("add", "q", "z", 1), bar()):
+        assert not check(waiting(effect), model("ptx-9.4"), Options(bound=1)).complete
+    assert check(waiting(atom("cas", "q", "z", 5, 1)), model("ptx-9.4"), Options(bound=1)).complete
 
 
 def test_a_load_from_a_register_may_go_astray() -> None:

@@ -16,7 +16,8 @@ def check(program: Program, model: Model, options: Options) -> Result:
     """Decide a test under a model by trying every candidate execution."""
     started = time.monotonic()
     races = "race" in options.properties
-    found = enumerate_all(program, model, options, races=races)
+    asked = dict.fromkeys([options.progress, *named_progress(program)]) if "hang" in options.properties else ()
+    found = enumerate_all(program, model, options, races=races, hangs=sorted(asked, key="fair".__ne__))
     verdict, why = decide(program, found)
     return Result(
         path=program.path,
@@ -27,6 +28,9 @@ def check(program: Program, model: Model, options: Options) -> Result:
         verdict=verdict,
         why=why,
         race=race_answer(program, found) if races else Answer(),
+        hang=found.hangs.get(options.progress, Answer()),
+        progress=options.progress,
+        hangs=tuple((name, answer) for name, answer in found.hangs.items() if name != options.progress),
         bound=options.bound,
         complete=not found.cut and not found.gave_up,
         seconds=time.monotonic() - started,
@@ -34,10 +38,13 @@ def check(program: Program, model: Model, options: Options) -> Result:
     )
 
 
-def outcomes(program: Program, model: Model, options: Options) -> Outcomes:
-    """All final states of a test under a model, by trying every candidate execution."""
+def outcomes(program: Program, model: Model, options: Options, *, waits: bool = True) -> Outcomes:
+    """All final states of a test under a model, by trying every candidate execution.
+
+    Without `waits`, loops that only wait are unrolled to the bound like all others.
+    """
     started = time.monotonic()
-    found = enumerate_all(program, model, options, races=False)
+    found = enumerate_all(program, model, options, races=False, waits=waits)
     return Outcomes(
         path=program.path,
         test=program.name,
@@ -52,6 +59,12 @@ def outcomes(program: Program, model: Model, options: Options) -> Outcomes:
         why=found.unsupported or found.unsure,
         seconds=time.monotonic() - started,
     )
+
+
+def named_progress(program: Program) -> list[str]:
+    """The progress models that a test's own verdicts name."""
+    words = (word for expect in program.expects for word in expect.words)
+    return [word.progress or "fair" for word in words if word.word in ("hang", "no hang")]
 
 
 def quantifier(program: Program) -> str | None:

@@ -1,15 +1,17 @@
-"""The base sets and relations of a candidate execution, as sets of event numbers and of pairs."""
+"""The base sets and relations of a candidate execution, put together from those of the paths in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from ptxmm.enumeration.path import Step
-from ptxmm.enumeration.skeleton import Event, Skeleton
-from ptxmm.program import Atomic, Fence, Load, Order, Place, Proxy, ProxyFence, Scope, Space, Store
+from ptxmm.enumeration.rows import Rows, mask
+from ptxmm.enumeration.skeleton import Event
+from ptxmm.model import RELATIONS, SETS
+from ptxmm.program import Atomic, Fence, Load, Order, Place, Program, Proxy, ProxyFence, Scope, Space, Store
 
-Pairs = frozenset[tuple[int, int]]
-Events = frozenset[int]
 PROXIES = {"SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT}
 SCOPES = {"CTA": Scope.CTA, "CLUSTER": Scope.CLUSTER, "GPU": Scope.GPU, "SYS": Scope.SYS}
 
@@ -50,86 +52,143 @@ def proxy(step: Step) -> Proxy | None:
     return Proxy.GENERIC
 
 
-def base_sets(skeleton: Skeleton) -> dict[str, Events]:
-    """Every base set by its name in `model.SETS`."""
-    steps = skeleton.steps()
+@dataclass(frozen=True, eq=False)
+class Strand:
+    """The events of one path of a thread, or the initial writes, numbered from 0."""
 
-    def having(test: Callable[[Step], bool]) -> Events:
-        return frozenset(event.id for event, step in steps if test(step))
+    program: Program
+    events: tuple[Event, ...]
 
-    initial = frozenset(event.id for event in skeleton.events if event.thread is None)
-    reads, writes = having(lambda s: s.kind == "R"), having(lambda s: s.kind == "W")
-    barriers = having(lambda s: s.kind == "B")
-    fences = having(lambda s: isinstance(s.item, Fence))
-    accesses = reads | writes
-    reductions = having(lambda s: isinstance(s.item, Atomic) and s.item.reduction and s.kind in "RW")
+    @cached_property
+    def sets(self) -> dict[str, int]:
+        """Every base set by its name in `model.SETS`."""
+        steps = [(event.id, event.step) for event in self.events if event.step is not None]
 
-    def ordered(order: Order) -> Events:
-        return having(lambda s: s.order is order)
+        def having(test: Callable[[Step], bool]) -> int:
+            return mask(number for number, step in steps if test(step))
 
-    found = {
-        "_": frozenset(event.id for event in skeleton.events),
-        "M": accesses | initial,
-        "R": reads,
-        "W": writes | initial,
-        "IW": initial,
-        "F": having(lambda s: s.kind == "F") | barriers,
-        "B": barriers,
-        "RMW": having(lambda s: isinstance(s.item, Atomic)),
-        "RED": frozenset() if skeleton.program.conventions.reductions_read else reductions,
-        "WEAK": (accesses & ordered(Order.WEAK)) | initial,
-        "RLX": accesses & ordered(Order.RELAXED),
-        "ACQ": (reads | fences) & ordered(Order.ACQUIRE),
-        "REL": (writes | fences) & ordered(Order.RELEASE),
-        "ACQ_REL": fences & ordered(Order.ACQ_REL),
-        "SC": fences & ordered(Order.SC),
-        "GEN": having(lambda s: proxy(s) is Proxy.GENERIC) | initial,
-        "ALIAS": having(lambda s: isinstance(s.item, ProxyFence) and s.item.kind == "alias"),
-        "RESTRICT": having(lambda s: isinstance(s.item, Fence) and s.item.window is not None),
-    }
-    found |= {name: having(lambda s, p=which: proxy(s) is p) for name, which in PROXIES.items()}  # type: ignore[misc]
-    found |= {name: having(lambda s, w=which: s.scope is w) for name, which in SCOPES.items()}  # type: ignore[misc]
-    return found
+        initial = mask(event.id for event in self.events if event.thread is None)
+        reads, writes = having(lambda s: s.kind == "R"), having(lambda s: s.kind == "W")
+        barriers = having(lambda s: s.kind == "B")
+        fences = having(lambda s: isinstance(s.item, Fence))
+        accesses = reads | writes
+        reductions = having(lambda s: isinstance(s.item, Atomic) and s.item.reduction and s.kind in "RW")
+
+        def ordered(order: Order) -> int:
+            return having(lambda s: s.order is order)
+
+        found = {
+            "_": (1 << len(self.events)) - 1,
+            "M": accesses | initial,
+            "R": reads,
+            "W": writes | initial,
+            "IW": initial,
+            "F": having(lambda s: s.kind == "F") | barriers,
+            "B": barriers,
+            "RMW": having(lambda s: isinstance(s.item, Atomic)),
+            "RED": 0 if self.program.conventions.reductions_read else reductions,
+            "WEAK": (accesses & ordered(Order.WEAK)) | initial,
+            "RLX": accesses & ordered(Order.RELAXED),
+            "ACQ": (reads | fences) & ordered(Order.ACQUIRE),
+            "REL": (writes | fences) & ordered(Order.RELEASE),
+            "ACQ_REL": fences & ordered(Order.ACQ_REL),
+            "SC": fences & ordered(Order.SC),
+            "GEN": having(lambda s: proxy(s) is Proxy.GENERIC) | initial,
+            "ALIAS": having(lambda s: isinstance(s.item, ProxyFence) and s.item.kind == "alias"),
+            "RESTRICT": having(lambda s: isinstance(s.item, Fence) and s.item.window is not None),
+        }
+        found |= {name: having(lambda s, p=which: proxy(s) is p) for name, which in PROXIES.items()}  # type: ignore[misc]
+        found |= {name: having(lambda s, w=which: s.scope is w) for name, which in SCOPES.items()}  # type: ignore[misc]
+        return found
+
+    def related(self, other: Strand) -> dict[str, Rows]:
+        """The base relations of `model.RELATIONS` that the paths alone decide, from these events to other ones."""
+        program = self.program
+        found: dict[str, list[int]] = {name: [0] * len(self.events) for name in FROM_PATHS}
+        for one in self.events:
+            here = program.threads[one.thread].place if one.thread is not None else None
+            for two in other.events:
+                bit, there = 1 << two.id, program.threads[two.thread].place if two.thread is not None else None
+                same = self is other and one.id == two.id
+                inside = one.thread is not None and one.thread == two.thread
+                before, meets = program_order(one, two), overlap(one, two)
+                holds = {
+                    "id": same,
+                    "po": before,
+                    "int": inside,
+                    "ext": not same and not inside,
+                    "loc": meets,
+                    "vloc": meets and virtual_overlap(one, two),
+                    "full": meets and one.spot is not None and two.spot is not None and one.spot.matches(two.spot),
+                    "po-loc": before and meets,
+                    "sr": here is not None and there is not None and mutual(one, here, two, there),
+                    "scta": here is not None and there is not None and cta(here) == cta(there),
+                    "scluster": here is not None and there is not None and cluster(here) == cluster(there),
+                    "sgpu": here is not None and there is not None and here.device == there.device,
+                    "inwindow": there is not None and in_window(program, one, two, there),
+                }
+                for name, true in holds.items():
+                    if true:
+                        found[name][one.id] |= bit
+        if self is other:
+            for name, reads in DEPENDENCIES.items():
+                for event in self.events:
+                    for read in reads(event.step) if event.step is not None else ():
+                        found[name][read] |= 1 << event.id
+        return {name: tuple(given) for name, given in found.items()}
 
 
-def base_relations(skeleton: Skeleton) -> dict[str, Pairs]:
-    """Every base relation of `model.RELATIONS` that the paths alone decide."""
-    events, at = skeleton.events, skeleton.at
-    steps = skeleton.steps()
+DEPENDENCIES: dict[str, Callable[[Step], Iterable[int]]] = {
+    "rmw": lambda step: () if step.partner is None else (step.partner,),
+    "addr": lambda step: step.addr,
+    "data": lambda step: step.data,
+    "ctrl": lambda step: step.ctrl,
+}
+FROM_PATHS = (
+    "id", "po", "int", "ext", "loc", "vloc", "full", "po-loc", "sr", "scta", "scluster", "sgpu", "inwindow",
+    *DEPENDENCIES,
+)  # fmt: skip
 
-    def pairs(test: Callable[[Event, Event], bool]) -> Pairs:
-        return frozenset((one.id, other.id) for one in events for other in events if test(one, other))
 
-    def near(key: Callable[[Place], object]) -> Pairs:
-        places = [(event.id, place) for event in events if (place := skeleton.place(event)) is not None]
-        return frozenset((a, b) for a, one in places for b, other in places if key(one) == key(other))
+@dataclass
+class Bases:
+    """The base sets and relations of candidates, from those of their strands, which many candidates share."""
 
-    def depends(reads: Callable[[Step], Iterable[int]]) -> Pairs:
-        return frozenset(
-            (at[event.thread, read], event.id) for event, step in steps if event.thread is not None
-            for read in reads(step)
-        )  # fmt: skip
+    program: Program
+    known: dict[tuple[int, int], dict[str, Rows]] = field(default_factory=dict)
 
-    po, loc = pairs(program_order), pairs(overlap)
-    return {
-        "id": frozenset((event.id, event.id) for event in events),
-        "po": po,
-        "int": pairs(lambda a, b: a.thread is not None and a.thread == b.thread),
-        "ext": pairs(lambda a, b: a.id != b.id and (a.thread is None or a.thread != b.thread)),
-        "loc": loc,
-        "vloc": pairs(virtual_overlap),
-        "full": pairs(lambda a, b: a.spot is not None and b.spot is not None and a.spot.matches(b.spot)),
-        "po-loc": po & loc,
-        "rmw": depends(lambda s: () if s.partner is None else (s.partner,)),
-        "addr": depends(lambda s: s.addr),
-        "data": depends(lambda s: s.data),
-        "ctrl": depends(lambda s: s.ctrl),
-        "sr": pairs(lambda a, b: mutual(skeleton, a, b)),
-        "scta": near(cta),
-        "scluster": near(cluster),
-        "sgpu": near(lambda place: place.device),
-        "inwindow": pairs(lambda a, b: in_window(skeleton, a, b)),
-    }
+    def of(self, strands: tuple[Strand, ...]) -> tuple[dict[str, int], dict[str, Rows]]:
+        """The sets and relations of the events of some strands, one strand after another.
+
+        What only asynchronous operations and several kernels have is empty.
+        """
+        shifts, size = [], 0
+        for strand in strands:
+            shifts.append(size)
+            size += len(strand.events)
+        together = list(zip(strands, shifts, strict=True))
+        sets = dict.fromkeys(SETS, 0)
+        for strand, shift in together:
+            for name, events in strand.sets.items():
+                sets[name] |= events << shift
+        relations: dict[str, list[int]] = {name: [] for name in FROM_PATHS}
+        for strand in strands:
+            blocks = [(self.between(strand, other), shift) for other, shift in together]
+            for name, found in relations.items():
+                columns = [(block[name], shift) for block, shift in blocks]
+                for event in range(len(strand.events)):
+                    row = 0
+                    for block, shift in columns:
+                        row |= block[event] << shift
+                    found.append(row)
+        empty = dict.fromkeys(RELATIONS, (0,) * size)
+        return sets, empty | {name: tuple(found) for name, found in relations.items()}
+
+    def between(self, one: Strand, other: Strand) -> dict[str, Rows]:
+        key = id(one), id(other)
+        if key not in self.known:
+            self.known[key] = one.related(other)
+        return self.known[key]
 
 
 def program_order(one: Event, other: Event) -> bool:
@@ -145,27 +204,25 @@ def overlap(one: Event, other: Event) -> bool:
 
 
 def virtual_overlap(one: Event, other: Event) -> bool:
-    """Overlap in virtual addresses; an initial write is seen through each."""
-    if one.spot is None or other.spot is None or not one.spot.meets(other.spot):
+    """Overlap in virtual addresses, for two that overlap in physical memory; an initial write is seen through each."""
+    if one.spot is None or other.spot is None:
         return False
     return one.thread is None or other.thread is None or one.spot.virtual == other.spot.virtual
 
 
-def mutual(skeleton: Skeleton, one: Event, other: Event) -> bool:
+def mutual(one: Event, here: Place, other: Event, there: Place) -> bool:
     """Whether both name a scope and each scope includes the other's thread."""
-    here, there = skeleton.place(one), skeleton.place(other)
-    if one.step is None or other.step is None or here is None or there is None:
+    if one.step is None or other.step is None:
         return False
     first, second = one.step.scope, other.step.scope
     return first is not None and second is not None and includes(first, here, there) and includes(second, there, here)
 
 
-def in_window(skeleton: Skeleton, access: Event, fence: Event) -> bool:
+def in_window(program: Program, access: Event, fence: Event, place: Place) -> bool:
     """Whether an access of shared memory lies in the window of a restricted fence."""
-    place = skeleton.place(fence)
-    if access.spot is None or access.step is None or fence.step is None or place is None:
+    if access.spot is None or access.step is None or fence.step is None:
         return False
-    item, thing = fence.step.item, skeleton.program.physical(access.spot.object)
+    item, thing = fence.step.item, program.physical(access.spot.object)
     if not isinstance(item, Fence) or item.window is None or thing.space is not Space.SHARED or thing.owner is None:
         return False
     return cta(thing.owner) == cta(place) if item.window == "shared::cta" else cluster(thing.owner) == cluster(place)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from ptxmm.enumeration.base import Pairs
 from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.rows import Pairs, acyclic, rows
 from ptxmm.enumeration.skeleton import Cell, Skeleton, within
 
 MOST_ORDERS = 100_000
@@ -37,20 +37,26 @@ class Sources:
 
 def reads_from(skeleton: Skeleton) -> Iterator[Sources]:
     """Every choice of a write of the right value for each cell of each read."""
+    needed = options(skeleton)
+    for taken in product(*needed) if needed is not None else ():
+        yield Sources(taken)
+
+
+def options(skeleton: Skeleton, missing: frozenset[int] = frozenset()) -> list[Taken] | None:
+    """For each cell of each read but the missing ones the writes of the right value, None where one has none."""
     needed = []
     for cell in skeleton.cells:
-        writes = skeleton.writers[cell]
-        for read in skeleton.over(cell, "R"):
+        writes = [(write.id, within(write, cell)) for write in skeleton.writers[cell]]
+        for read in (one for one in skeleton.over(cell, "R") if one.id not in missing):
             value = within(read, cell)
-            fitting = [
-                (read.id, cell, write.id) for write in writes
-                if within(write, cell) == value and not own(skeleton, read.id, write.id)
-            ]  # fmt: skip
+            fitting = tuple(
+                (read.id, cell, write) for write, written in writes
+                if written == value and not own(skeleton, read.id, write)
+            )  # fmt: skip
             if not fitting:
-                return
+                return None
             needed.append(fitting)
-    for taken in product(*needed):
-        yield Sources(taken)
+    return needed
 
 
 def own(skeleton: Skeleton, read: int, write: int) -> bool:
@@ -134,17 +140,5 @@ def fence_orders(fences: frozenset[int], related: Pairs) -> Iterator[Pairs]:
     pairs = sorted((a, b) for a in fences for b in fences if a < b and ((a, b) in related or (b, a) in related))
     for chosen in product((False, True), repeat=len(pairs)):
         order = frozenset((b, a) if swap else (a, b) for (a, b), swap in zip(pairs, chosen, strict=True))
-        if not cyclic(order):
+        if acyclic(rows(order, max(fences, default=-1) + 1)):
             yield order
-
-
-def cyclic(relation: Pairs) -> bool:
-    """Whether a relation has a cycle: no event without predecessor is left to take away."""
-    left = set(relation)
-    while left:
-        targets = {b for _, b in left}
-        kept = {(a, b) for a, b in left if a in targets}
-        if kept == left:
-            return True
-        left = kept
-    return False

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 
 from ptxmm.model import FEATURES, Model
 from ptxmm.program import (
+    Assign,
+    Assume,
     Atomic,
     Barrier,
+    Branch,
     ClusterBarrier,
+    Exit,
     Fence,
+    Label,
     Load,
+    Nop,
     Order,
     Program,
     Proxy,
@@ -48,6 +54,23 @@ def needs(item: Statement) -> Iterator[str]:
         yield "cluster"
 
 
+FOLLOWED = (
+    Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync, Assign, Assume, Label, Branch, Exit, Nop,
+)  # fmt: skip
+FENCES = ("alias", "texture", "surface", "constant")
+WINDOWS = (None, "shared::cta", "shared::cluster")
+
+
+def not_followed(program: Program) -> str:
+    """Why this engine cannot follow a test that a model may decide, or nothing."""
+    for thread in program.threads:
+        for item in thread.body:
+            other = isinstance(item, ProxyFence) and item.kind not in FENCES
+            if other or not isinstance(item, FOLLOWED) or (isinstance(item, Fence) and item.window not in WINDOWS):
+                return f"this engine does not follow `{item.text or type(item).__name__}`"
+    return ""
+
+
 def unsupported(program: Program, model: Model) -> str:
     """Why a model cannot decide a test, or nothing."""
     missing = sorted(used(program) - model.supports)
@@ -55,6 +78,4 @@ def unsupported(program: Program, model: Model) -> str:
         return f"the model {model.name} does not have {', '.join(FEATURES[one] for one in missing)}"
     if len({thread.place.kernel for thread in program.threads}) > 1 or program.launches:
         return "tests with several kernels are not supported"
-    if any(thread.after is not None for thread in program.threads):
-        return "threads that start after others are not supported"
     return ""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from ptxmm.enumeration.expressions import evaluate
-from ptxmm.enumeration.features import unsupported
+from ptxmm.enumeration.features import not_followed, unsupported
 from ptxmm.enumeration.final import Column, asked_columns, final_registers, final_states
+from ptxmm.enumeration.hang import UNFINISHED, Hangs
 from ptxmm.enumeration.limits import Budget, GaveUp, Options
+from ptxmm.enumeration.promises import Promise
+from ptxmm.enumeration.rows import union
 from ptxmm.enumeration.search import CAUSALITY, STRENGTH, Found, Search
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.model import FEATURES, Model
-from ptxmm.program import FinalMem, FinalReg, Load, Program
+from ptxmm.program import Barrier, ClusterBarrier, FinalMem, FinalReg, Load, Program, WarpSync
+from ptxmm.verdict import Answer
 
 MIXED = "a race of accesses of different sizes voids the axioms (PTX ISA 8.7.2)"
 
@@ -32,6 +36,7 @@ class Findings:
     undefined: str = ""
     gave_up: str = ""
     unsupported: str = ""
+    hangs: dict[str, Answer] = field(default_factory=dict)
 
     @property
     def void(self) -> str:
@@ -44,31 +49,34 @@ class Findings:
         return self.void or self.gave_up or self.undefined or ("a loop was cut at the bound" if self.cut else "")
 
 
-def enumerate_all(program: Program, model: Model, options: Options, *, races: bool) -> Findings:
-    """Try every candidate execution of a test."""
+def enumerate_all(
+    program: Program, model: Model, options: Options, *, races: bool, hangs: Collection[str] = (), waits: bool = True
+) -> Findings:
+    """Try every candidate execution of a test, and look for hangs under some progress models."""
     found = Findings(asked_columns(program), unsupported=unsupported(program, model))
-    if found.unsupported:
+    found.gave_up = not_followed(program)
+    found.partial = bool(found.gave_up)
+    if found.unsupported or found.gave_up:
         return found
     try:
-        search = Search(program, model, options.bound, Budget(options.timeout))
-        found.partial = has_partial_overlaps(search)
+        search = Search(program, model, options.bound, Budget(options.timeout), waits)
+        found.partial = len(search.whole) < len(search.table.ranges)
         found.unsupported = beyond(program, model, search, partial=found.partial)
         if not found.unsupported:
             collect(search, found, races=races or found.partial)
     except GaveUp as reason:
         found.gave_up = str(reason)
+    for progress in hangs if not found.unsupported else ():
+        found.hangs[progress] = hang(search, found, progress)
     return found
 
 
-def has_partial_overlaps(search: Search) -> bool:
-    """Whether accesses of different bytes may overlap."""
-    spans = search.table.ranges.values()
-    return any(
-        one != other and one[0] < other[1] and other[0] < one[1]
-        for ranges in spans
-        for one in ranges
-        for other in ranges
-    )
+def hang(search: Search, found: Findings, progress: str) -> Answer:
+    """Whether some execution never ends; one that is fair keeps the promises of every other progress model."""
+    if found.void:
+        return Answer("unknown", why=found.void)
+    fair = found.hangs.get("fair", Answer())
+    return fair if fair.verdict == "yes" else Hangs(search, Promise(search.program, progress)).answer()
 
 
 def beyond(program: Program, model: Model, search: Search, *, partial: bool) -> str:
@@ -93,6 +101,10 @@ def collect(search: Search, found: Findings, *, races: bool) -> None:
     memory = any(isinstance(one, FinalMem) for one in found.columns)
     late = max(search.rules.stages.get(name or "", 0) for name in (cause, strong))
     search.coherence_matters = memory or (races and late == 3)
+    search.once = not races and not memory
+    barriers = any(isinstance(item, Barrier | ClusterBarrier | WarpSync) for one in search.program.threads
+                   for item in one.body)  # fmt: skip
+    search.ends = lambda ends: races or barriers or adds_by_its_ends(ends)
     search.wanted = lambda skeleton: races or adds(skeleton, found, memory=memory)
     for execution in search:
         found.undefined = found.undefined or execution.undefined
@@ -103,6 +115,11 @@ def collect(search: Search, found: Findings, *, races: bool) -> None:
         if execution.skeleton.finished and not execution.undefined:
             note_states(execution, found)
         found.cut |= any(path.end == "cut" for path in execution.skeleton.paths)
+
+
+def adds_by_its_ends(ends: tuple[str, ...]) -> bool:
+    """Whether a candidate may add to the final states, or to what is not known, by how its threads end."""
+    return set(ends) == {"end"} or bool(UNFINISHED.intersection(ends))
 
 
 def adds(skeleton: Skeleton, found: Findings, *, memory: bool) -> bool:
@@ -128,12 +145,13 @@ def note_states(execution: Found, found: Findings) -> None:
 
 def note_races(execution: Found, cause: str, strong: str, found: Findings) -> None:
     """Add the races of an execution."""
+    relations = execution.meaning.relations
+    ordered = union(relations[cause], relations[strong])
     for one, other in conflicts(execution.skeleton):
-        pair, back = (one.id, other.id), (other.id, one.id)
-        values = execution.meaning.values
-        if not {pair, back} & (values[cause] | values[strong]) and one.spot is not None and other.spot is not None:
-            found.raced.add(one.spot.object)
-            found.mixed |= not one.spot.matches(other.spot)
+        if ordered[one.id] >> other.id & 1 or ordered[other.id] >> one.id & 1 or not one.spot or not other.spot:
+            continue
+        found.raced.add(one.spot.object)
+        found.mixed |= not one.spot.matches(other.spot)
 
 
 def conflicts(skeleton: Skeleton) -> Iterator[tuple[Event, Event]]:

@@ -27,6 +27,9 @@ class Options(Protocol):
     @property
     def timeout(self) -> float: ...
 
+    @property
+    def progress(self) -> str: ...
+
 
 @dataclass(slots=True)
 class Budget:

@@ -58,9 +58,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    """What a thread did: `end` is `end`, `cut`, `failed`, `undefined` (and `why`), or `stuck` at its last step."""
+    """What a thread did, and how that ends.
+
+    `end` is `end`, `cut`, `failed`, `undefined` (and `why`), `stuck` at the barrier of its last step, `again` where it
+    may repeat its steps from the one numbered `again` on for ever, `stopped` where it is not scheduled any more, or
+    `waiting` for the threads of another CTA to end before it starts.
+    """
 
     steps: tuple[Step, ...]
     end: str
     registers: tuple[tuple[str, int], ...] = ()
     why: str = ""
+    again: int = 0
+
+    @property
+    def repeated(self) -> range:
+        """The positions of the steps that the thread repeats for ever."""
+        return range(self.again, len(self.steps)) if self.end == "again" else range(0)

@@ -1,11 +1,12 @@
-"""Every path of one thread, each of its reads returning each of its candidate values."""
+"""Every path of one thread, each of its reads returning each of its candidate values, and where it may stand still."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.limits import Budget, GaveUp
+from ptxmm.enumeration.live import live
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.threads import Runner, Values
 from ptxmm.enumeration.unroll import Graph
@@ -33,20 +34,23 @@ class Choices:
                 yield (*self.made[:at], option)
 
 
-def paths(program: Program, thread: Thread, graph: Graph, values: Values) -> list[Path]:
-    """Every path of a thread, and every beginning of one that stops at a barrier."""
-    found: dict[tuple[object, ...], Path] = {}
+def paths(program: Program, thread: Thread, graph: Graph, values: Values, *, waits: bool, budget: Budget) -> list[Path]:
+    """Every path of a thread, and every beginning of one that stops at a barrier or before the thread starts.
+
+    With `waits`, a loop is followed until it comes back to where it was.
+    """
+    found: dict[Path, None] = {Path((), "waiting"): None} if thread.after is not None else {}
+    matters = live(graph.body) if waits else None
     waiting: list[tuple[int, ...]] = [()]
     while waiting:
+        budget.spend()
         choose = Choices(waiting.pop())
-        whole = Runner(program, thread, graph, values, choose).run()
+        whole = Runner(program, thread, graph, values, choose, matters).run()
         waiting.extend(choose.others())
-        for path in (whole, *stops(whole)):
-            if path.end != "failed":
-                found[(path.steps, path.end, path.registers)] = path
+        found.update((path, None) for path in (whole, *stops(whole)) if path.end != "failed")
         if len(found) > MOST_PATHS:
             raise GaveUp(f"thread {thread.name} has too many paths to enumerate")
-    return list(found.values())
+    return list(found)
 
 
 def stops(path: Path) -> Iterator[Path]:
@@ -55,3 +59,10 @@ def stops(path: Path) -> Iterator[Path]:
         if step.waits and step.barrier is not None:
             last = replace(step, barrier=replace(step.barrier, result=None))
             yield Path((*path.steps[:at], last), "stuck")
+
+
+def halts(path: Path) -> Iterator[Path]:
+    """The beginnings of a path after which the thread is not scheduled any more, between two instructions."""
+    for at in range(len(path.steps) + (path.end in ("again", "cut"))):
+        if at == 0 or at == len(path.steps) or path.steps[at - 1].node != path.steps[at].node:
+            yield Path(path.steps[:at], "stopped")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
 
-from ptxmm.enumeration.barriers import Plan, plans
-from ptxmm.enumeration.base import Pairs, base_relations, base_sets
-from ptxmm.enumeration.cat import LAST, NOTHING, Meaning, Theory, covers, theory
-from ptxmm.enumeration.choices import Sources, coherences, fence_orders, reads_from
+from ptxmm.enumeration.barriers import RELATIONS, Plan, plans
+from ptxmm.enumeration.base import Bases, Strand
+from ptxmm.enumeration.cat import Meaning
+from ptxmm.enumeration.choices import Sources, coherences, fence_orders, options, reads_from
+from ptxmm.enumeration.combine import Chosen, Combiner, Content
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.path import Path
-from ptxmm.enumeration.paths import paths
+from ptxmm.enumeration.reach import Reach
+from ptxmm.enumeration.resolve import Resolver
+from ptxmm.enumeration.rows import Pairs, bits, pairs, rows
 from ptxmm.enumeration.schedule import possible
-from ptxmm.enumeration.skeleton import Skeleton, assemble
+from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
+from ptxmm.enumeration.theory import LAST, Theory, covers, theory
 from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import Table, fixpoint
 from ptxmm.model import Model
@@ -44,77 +47,155 @@ class Found:
 class Search:
     """The executions of one test under one model.
 
-    `coherence_matters` says that the final memory is asked for; `wanted` may refuse candidates that add nothing.
+    With `waits`, loops that only wait are followed until they come back to where they were, without they are unrolled.
+    `coherence_matters` says that the final memory is asked for, `once` that one execution a candidate is enough;
+    `wanted` may refuse candidates that add nothing, `ends` ways in which the threads of a candidate end.
     """
 
     program: Program
     model: Model
     bound: int
     budget: Budget
+    waits: bool = True
     coherence_matters: bool = True
+    once: bool = False
     wanted: Callable[[Skeleton], bool] = lambda skeleton: True
+    ends: Callable[[tuple[str, ...]], bool] = lambda ends: True
+    more: Callable[[int, Path], Iterator[Path]] = lambda thread, path: iter(())
     table: Table = field(init=False)
     rules: Theory = field(init=False)
 
     def __post_init__(self) -> None:
         self.rules = theory(self.model, (*CAUSALITY, *STRENGTH))
-        self.forced, self.total = self.rules.bounds(total=False), self.rules.bounds(total=True)
-        self.graphs = [unroll(thread.body, self.bound) for thread in self.program.threads]
+        self.simple = self.rules.grows()
+        remain = self.rules.keeps_what_remains()
+        self.waits = self.waits and remain
+        bound = max(self.bound, 1) if self.waits else self.bound
+        self.graphs = [unroll(thread.body, bound) for thread in self.program.threads]
         self.table = fixpoint(self.program, self.graphs)
+        self.whole = frozenset(name for name, ranges in self.table.ranges.items() if not crossing(ranges))
+        self.partly = self.simple and remain and len(self.whole) == len(self.table.ranges)
+        self.bases = Bases(self.program)
+        self.strands: dict[tuple[int, int] | tuple[Cell, ...], Strand] = {}
+        self.each: list[list[Path]] = []
 
     def __iter__(self) -> Iterator[Found]:
         if self.table.cyclic() and not covers(self.model, ("rf", "data", "addr")):
             raise GaveUp(THIN_AIR)
+        if not self.each:
+            controlled = covers(self.model, ("rf", "data", "addr", "ctrl"))
+            reach = Reach(self.program, self.graphs, self.table, self.whole, controlled, self.waits, self.budget)
+            self.each = reach.paths()
         each = [
-            paths(self.program, thread, graph, self.table)
-            for thread, graph in zip(self.program.threads, self.graphs, strict=True)
+            list(dict.fromkeys([*found, *(other for path in found for other in self.more(thread, path))]))
+            for thread, found in enumerate(self.each)
         ]
-        for chosen in product(*each):
+        for chosen in Combiner(each, self.table.initial, self.whole, self.beginning, self.ends):
             self.budget.spend()
             yield from self.candidates(chosen)
 
-    def candidates(self, chosen: tuple[Path, ...]) -> Iterator[Found]:
+    def beginning(self, chosen: Chosen, later: frozenset[Content]) -> bool:
+        """Whether the model allows the paths of the first threads, if other threads may write certain contents.
+
+        Without the other threads, and what is read from them, an execution still is one for models like these.
+        """
+        self.budget.spend()
+        if not self.partly:
+            return True
+        skeleton = self.skeleton(chosen)
+        start = self.meaning(skeleton, Plan()).after({0}, {})
+        if start is None:
+            return False
+        missing = frozenset(
+            event.id for event in skeleton.events
+            if event.kind == "R" and event.spot is not None
+            and (event.spot.object, event.spot.offset, event.spot.size, event.value) in later
+        )  # fmt: skip
+        return (
+            next(iter(Resolver(skeleton, start, self.budget, coherence_matters=False, missing=missing)), None)
+            is not None
+        )
+
+    def skeleton(self, chosen: Chosen) -> Skeleton:
+        cells = cells_of(step.spot for path in chosen for step in path.steps if step.spot is not None)
+        return assemble(self.program, chosen, cells)
+
+    def meaning(self, skeleton: Skeleton, plan: Plan) -> Meaning:
+        """The base sets and relations of a candidate that its paths and barriers decide."""
+        cells = skeleton.cells
+        if cells not in self.strands:
+            self.strands[cells] = Strand(self.program, initial_events(self.program, cells))
+        strands = [self.strands[cells]]
+        for thread, path in enumerate(skeleton.paths):
+            key = thread, id(path.steps)
+            if key not in self.strands:
+                self.strands[key] = Strand(self.program, path_events(thread, path))
+            strands.append(self.strands[key])
+        sets, relations = self.bases.of(tuple(strands))
+        size = len(skeleton.events)
+        relations |= {name: rows(plan.relations[name], size) for name in RELATIONS}
+        return Meaning(self.rules, size, sets, relations)
+
+    def candidates(self, chosen: Chosen) -> Iterator[Found]:
         """The allowed executions in which the threads take these paths."""
-        skeleton = assemble(self.program, chosen)
-        if not self.wanted(skeleton) or next(reads_from(skeleton), None) is None:
+        skeleton = self.skeleton(chosen)
+        if not self.wanted(skeleton) or options(skeleton) is None:
             return
         why = next((path.why for path in chosen if path.end == "undefined"), "")
-        base = {**base_sets(skeleton), **base_relations(skeleton)}
         for plan in plans(skeleton):
-            start = Meaning(self.rules, {**base, **plan.relations}).after(0, {})
+            start = self.meaning(skeleton, plan).after({0}, {})
             if start is None:
                 continue
-            for sources in reads_from(skeleton):
-                self.budget.spend()
+            complete = self.resolved if self.simple else self.completions
+            for found in complete(skeleton, start):
                 if plan.undefined:
-                    for found in self.completions(skeleton, sources, start, plan.undefined):
-                        yield replace(found, scheduled=False)
-                elif happens(skeleton, plan, sources):
-                    yield from self.completions(skeleton, sources, start, why)
+                    yield replace(found, undefined=plan.undefined, scheduled=False)
+                elif happens(skeleton, plan, found.sources):
+                    yield replace(found, undefined=why)
+                    if self.once:
+                        return
 
-    def completions(self, skeleton: Skeleton, sources: Sources, start: Meaning, undefined: str) -> Iterator[Found]:
-        """The allowed ways to order fences and writes."""
-        read = start.after(1, {"rf": sources.rf})
-        if read is None:
-            return
-        for order in fence_orders(start.values["SC"], start.values["po"] | start.values["sr"]):
-            fenced = read.after(2, {"sync_fence": order})
-            if fenced is None:
+    def resolved(self, skeleton: Skeleton, start: Meaning) -> Iterator[Found]:
+        """The allowed ways to complete a candidate, where more can only break axioms."""
+        for one in Resolver(skeleton, start, self.budget, self.coherence_matters):
+            yield Found(skeleton, Sources(one.taken), pairs(one.co), one.whole)
+
+    def completions(self, skeleton: Skeleton, start: Meaning) -> Iterator[Found]:
+        """The allowed ways to complete a candidate: all ways to read, and to order fences and writes."""
+        size = start.size
+        related = pairs(start.relations["po"]) | pairs(start.relations["sr"])
+        for sources in reads_from(skeleton):
+            self.budget.spend()
+            read = start.after({1}, {"rf": rows(sources.rf, size)})
+            if read is None:
                 continue
-            forced, total = (NOTHING.union(*(fenced.of(one) for one in bounds)) for bounds in (self.forced, self.total))
-            for co in coherences(skeleton, forced, total):
-                self.budget.spend()
-                whole = fenced.after(LAST, {"co": co, "fr": sources.fr(skeleton, co)})
-                if whole is None:
+            for order in fence_orders(frozenset(bits(start.sets["SC"])), related):
+                fenced = read.after({2}, {"sync_fence": rows(order, size)})
+                if fenced is None:
                     continue
-                yield Found(skeleton, sources, co, whole, undefined)
-                if not self.coherence_matters:
-                    break
+                forced, total = (
+                    frozenset[tuple[int, int]]().union(*(pairs(fenced.relation(one)) for one in bounds))
+                    for bounds in (self.rules.bounds(total=False), self.rules.bounds(total=True))
+                )
+                for co in coherences(skeleton, forced, total):
+                    self.budget.spend()
+                    chosen = {"co": rows(co, size), "fr": rows(sources.fr(skeleton, co), size)}
+                    whole = fenced.after({LAST}, chosen)
+                    if whole is not None:
+                        yield Found(skeleton, sources, co, whole)
+                        if not self.coherence_matters:
+                            break
+
+
+def crossing(ranges: set[tuple[int, int]]) -> bool:
+    """Whether some of these overlap without being equal."""
+    return any(one != other and one[0] < other[1] and other[0] < one[1] for one in ranges for other in ranges)
 
 
 def happens(skeleton: Skeleton, plan: Plan, sources: Sources) -> bool:
-    """Whether barriers let the candidate happen; without barriers nothing stands in its way."""
-    if not any(event.kind == "B" for event in skeleton.events):
+    """Whether barriers and places let the candidate happen; without either nothing stands in its way."""
+    late = any(thread.after is not None for thread in skeleton.program.threads)
+    if not late and not any(event.kind == "B" for event in skeleton.events):
         return True
     before: dict[int, set[int]] = {}
     for write, read in sources.rf:

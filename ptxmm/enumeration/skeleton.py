@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -70,25 +71,43 @@ def within(event: Event, cell: Cell) -> int:
     return part(event.value, event.spot, cell[1], cell[2] - cell[1])
 
 
-def assemble(program: Program, paths: tuple[Path, ...]) -> Skeleton:
-    """The events of one path a thread, initial writes first."""
-    spots = [step.spot for path in paths for step in path.steps if step.spot is not None]
+def cells_of(spots: Iterable[Spot]) -> tuple[Cell, ...]:
+    """The accessed bytes of each object, cut wherever an access begins or ends."""
+    spots = set(spots)
     edges: dict[str, set[int]] = {}
     for spot in spots:
         edges.setdefault(spot.object, set()).update((spot.offset, spot.offset + spot.size))
-    cells = []
-    for name in sorted(edges):
-        for start, end in pairwise(sorted(edges[name])):
-            if any(s.object == name and s.offset <= start and end <= s.offset + s.size for s in spots):
-                cells.append((name, start, end))
+    return tuple(
+        (name, start, end)
+        for name in sorted(edges)
+        for start, end in pairwise(sorted(edges[name]))
+        if any(s.object == name and s.offset <= start and end <= s.offset + s.size for s in spots)
+    )
+
+
+def initial_events(program: Program, cells: tuple[Cell, ...]) -> tuple[Event, ...]:
+    """The initial write of each cell."""
     initial = initial_bytes(program)
-    events: list[Event] = []
+    found: list[Event] = []
     for name, start, end in cells:
         value = int.from_bytes(initial[name][start:end], "little")
-        events.append(Event(len(events), None, 0, "W", Spot(name, start, end - start, name), value))
-    at = {}
+        found.append(Event(len(found), None, 0, "W", Spot(name, start, end - start, name), value))
+    return tuple(found)
+
+
+def path_events(thread: int, path: Path, first: int = 0) -> tuple[Event, ...]:
+    """The events of a thread on a path, numbered from `first`."""
+    return tuple(
+        Event(first + position, thread, position, step.kind, step.spot, step.value, step)
+        for position, step in enumerate(path.steps)
+    )
+
+
+def assemble(program: Program, paths: tuple[Path, ...], cells: tuple[Cell, ...]) -> Skeleton:
+    """The events of one path a thread, initial writes first."""
+    events = list(initial_events(program, cells))
+    at: dict[tuple[int, int], int] = {}
     for thread, path in enumerate(paths):
-        for position, step in enumerate(path.steps):
-            at[thread, position] = len(events)
-            events.append(Event(len(events), thread, position, step.kind, step.spot, step.value, step))
-    return Skeleton(program, paths, tuple(events), tuple(cells), at)
+        at.update(((thread, position), len(events) + position) for position in range(len(path.steps)))
+        events += path_events(thread, path, len(events))
+    return Skeleton(program, paths, tuple(events), cells, at)

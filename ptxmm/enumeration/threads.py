@@ -39,20 +39,39 @@ OUTSIDE = "accesses memory outside every object or misaligned"
 Values = Callable[[Spot], Sequence[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a thread came by an instruction: its registers that still matter with their sources, and steps so far."""
+
+    values: tuple[int, ...]
+    sources: tuple[frozenset[int], ...]
+    steps: int
+
+    def repeats(self, other: Mark) -> bool:
+        """Whether what came after the other one could be left out: all is as it was there, and depends on no less."""
+        return self.values == other.values and all(map(frozenset.issuperset, self.sources, other.sources))
+
+
 @dataclass
 class Runner:
-    """Executes one thread once."""
+    """Executes one thread once.
+
+    With `live`, the registers that matter at each instruction, a thread that comes back to an instruction as it was
+    there before, and has only read and fenced since, ends there: it may go round `again`.
+    """
 
     program: Program
     thread: Thread
     graph: Graph
     values: Values
     choose: Callable[[Sequence[int]], int]
+    live: list[tuple[str, ...]] | None = None
     regs: dict[str, int] = field(default_factory=dict)
     sources: dict[str, frozenset[int]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     decisions: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
     open: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
+    marks: dict[int, list[Mark]] = field(default_factory=dict)
     trouble: str = ""
 
     def run(self) -> Path:
@@ -62,6 +81,8 @@ class Runner:
             self.regs[name] = wrap(value, self.thread.types.get(name, U32).bits)
         point = self.graph.entry
         while isinstance(point, Node) and not self.trouble:
+            if (since := self.marked(point)) is not None:
+                return Path(tuple(self.steps), "again", again=since)
             point = self.step(point, self.graph.body[point.pc])
             self.meet(point)
         kept = tuple(sorted(self.regs.items()))
@@ -69,6 +90,25 @@ class Runner:
             return Path(tuple(self.steps), "undefined", kept, self.trouble)
         assert isinstance(point, Leave)
         return Path(tuple(self.steps), "end" if point.how == "exit" else point.how, kept)
+
+    def marked(self, node: Node) -> int | None:
+        """How many steps there were when the thread was in this state before; None where it never was, and it is now.
+
+        Writes and barriers are seen by others, so that nothing from before them counts.
+        """
+        if self.live is None or not node.turns:
+            return None
+        names = self.live[node.pc]
+        values = tuple(self.regs.get(name, 0) for name in names)
+        mark = Mark(values, tuple(self.sources.get(name, NONE) for name in names), len(self.steps))
+        effects = (at for at in range(len(self.steps), 0, -1) if self.steps[at - 1].kind in "WB")
+        seen = self.marks.setdefault(node.pc, [])
+        since = next(effects, 0)
+        for other in seen:
+            if other.steps >= since and mark.repeats(other):
+                return other.steps
+        seen.append(mark)
+        return None
 
     def value(self, expr: Expr) -> int:
         return evaluate(expr, self.program, self.regs)

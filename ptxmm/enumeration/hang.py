@@ -1,0 +1,83 @@
+"""Executions that never end: some threads stay at a barrier, go round in a loop for ever, or are not scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ptxmm.enumeration.base import includes
+from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.path import Path
+from ptxmm.enumeration.paths import halts
+from ptxmm.enumeration.promises import MAY_NEVER_START, MAY_STOP, Promise
+from ptxmm.enumeration.rows import bits
+from ptxmm.enumeration.search import Found, Search
+from ptxmm.program import Order
+from ptxmm.verdict import Answer
+
+UNFINISHED = frozenset({"cut", "undefined"})
+STORIES = {
+    "stuck": "waits at a barrier",
+    "again": "waits for ever in its loop",
+    "stopped": "is not scheduled any more",
+    "waiting": "never starts",
+}
+
+
+@dataclass
+class Hangs:
+    """Looks for an execution that never ends under a progress model."""
+
+    search: Search
+    promise: Promise
+
+    def answer(self) -> Answer:
+        search, unsure = self.search, ""
+        search.coherence_matters, search.once = True, False
+        search.wanted, search.ends, search.more = lambda skeleton: True, self.may_hang, self.halted
+        try:
+            for found in search:
+                ends = tuple(path.end for path in found.skeleton.paths)
+                if found.undefined or UNFINISHED.intersection(ends):
+                    unsure = unsure or found.undefined or "a loop was cut at the bound"
+                elif any(self.fair_to(found, going) for going in self.promise.kept(ends)):
+                    return Answer("yes", why="; ".join(story(found)))
+        except GaveUp as reason:
+            unsure = str(reason)
+        return Answer("unknown", why=unsure) if unsure else Answer("no")
+
+    def halted(self, thread: int, path: Path) -> Iterator[Path]:
+        """The beginnings of a path after which the model lets a thread wait for ever to be scheduled."""
+        if self.promise.model in MAY_STOP:
+            yield from halts(path)
+        elif self.promise.model in MAY_NEVER_START:
+            yield Path((), "stopped")
+
+    def may_hang(self, ends: tuple[str, ...]) -> bool:
+        """Whether an execution whose threads end like this never ends, or is not known to its end."""
+        return any(end != "end" for end in ends) and bool(self.promise.kept(ends))
+
+    def fair_to(self, found: Found, going: frozenset[int]) -> bool:
+        """Whether memory is fair to these threads: what they read for ever, no write that reaches them replaces.
+
+        A strong read is told in the end of a write in its scope. Other reads may stay as they are.
+        """
+        skeleton, replaced = found.skeleton, found.meaning.relations["fr"]
+        for thread in going:
+            place = skeleton.program.threads[thread].place
+            for position in skeleton.paths[thread].repeated:
+                step = skeleton.paths[thread].steps[position]
+                if step.kind != "R" or step.order is Order.WEAK or step.scope is None:
+                    continue
+                for write in bits(replaced[skeleton.at[thread, position]]):
+                    writer = skeleton.place(skeleton.events[write])
+                    if writer is not None and includes(step.scope, place, writer):
+                        return False
+        return True
+
+
+def story(found: Found) -> Iterator[str]:
+    """For each thread that does not end, where it stays."""
+    for thread, path in zip(found.skeleton.program.threads, found.skeleton.paths, strict=True):
+        if path.end in STORIES:
+            yield f"{thread.name} {STORIES[path.end]}"

@@ -1,0 +1,117 @@
+"""Every path of every thread whose reads return what stores can have written, each store used once at most.
+
+A value comes from stores, which depend on reads of other values, and so on down to initial values. Where the model
+forbids cycles of reads-from and dependencies, no store takes part in its own value. So each content of memory is known
+with the stores that it takes, for each way to make it that takes no more than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import product
+
+from ptxmm.enumeration.limits import Budget, GaveUp
+from ptxmm.enumeration.memory import Spot, part
+from ptxmm.enumeration.path import Path
+from ptxmm.enumeration.paths import paths
+from ptxmm.enumeration.unroll import Graph, Node
+from ptxmm.enumeration.values import Table
+from ptxmm.program import Program
+
+Writer = tuple[int, Node, int]
+Ways = frozenset[frozenset[Writer]]
+AT_THE_START: Ways = frozenset({frozenset()})
+MOST_WAYS = 100
+MOST_ROUNDS = 200
+
+
+@dataclass
+class Reach:
+    """What memory may hold, beyond what it holds at the start, and the ways for that to come about.
+
+    `whole` objects are those that no two accesses divide differently; others hold anything that `table` says.
+    `controlled` says that the model counts control among the dependencies.
+    """
+
+    program: Program
+    graphs: list[Graph]
+    table: Table
+    whole: frozenset[str]
+    controlled: bool
+    waits: bool
+    budget: Budget
+    contents: dict[tuple[str, int, int], dict[int, Ways]] = field(default_factory=dict)
+
+    def paths(self) -> list[list[Path]]:
+        """The paths of each thread."""
+        for _ in range(MOST_ROUNDS):
+            before = {spot: dict(values) for spot, values in self.contents.items()}
+            found = [self.possible(thread) for thread in range(len(self.graphs))]
+            if before == self.contents:
+                return found
+        raise GaveUp("values take too many steps to enumerate")
+
+    def possible(self, thread: int) -> list[Path]:
+        """The paths of a thread, given what is known; what they write is known then."""
+        code = self.program.threads[thread]
+        found = paths(self.program, code, self.graphs[thread], self.values, waits=self.waits, budget=self.budget)
+        return [path for path in found if self.note(thread, path)]
+
+    def values(self, spot: Spot) -> tuple[int, ...]:
+        """What a read may return."""
+        if spot.object not in self.whole:
+            return self.table(spot)
+        return tuple(sorted({self.start(spot), *self.contents.get(key(spot), ())}))
+
+    def start(self, spot: Spot) -> int:
+        initial = self.table.initial[spot.object]
+        whole = Spot(spot.object, 0, len(initial), spot.object)
+        return part(int.from_bytes(initial, "little"), whole, spot.offset, spot.size)
+
+    def note(self, thread: int, path: Path) -> bool:
+        """Note what a path writes, unless some of it would have to come from itself."""
+        noted = []
+        for step in path.steps:
+            if step.kind != "W" or step.spot is None or step.spot.object not in self.whole:
+                continue
+            own: Writer = (thread, step.node, step.spot.offset)
+            needed = step.data | step.addr | (step.ctrl if self.controlled else frozenset())
+            each = [self.ways(path.steps[read].spot, path.steps[read].value) for read in needed]
+            ways = self.joined([[way for way in one if own not in way] for one in each], own)
+            if not ways:
+                return False
+            noted.append((key(step.spot), step.value, ways))
+        for spot, value, ways in noted:
+            there = self.contents.setdefault(spot, {})
+            there[value] = least(ways | there.get(value, frozenset()))
+        return True
+
+    def ways(self, spot: Spot | None, value: int) -> Ways:
+        """The ways for a read to return a value."""
+        if spot is None or spot.object not in self.whole or value == self.start(spot):
+            return AT_THE_START
+        return self.contents[key(spot)][value]
+
+    def joined(self, each: list[list[frozenset[Writer]]], own: Writer) -> Ways:
+        """The ways for a store to write what depends on some reads; where they are many, nothing is said of them."""
+        size = 1
+        for one in each:
+            size *= len(one)
+        if size > MOST_WAYS:
+            return frozenset({frozenset({own})})
+        return least(frozenset({own}).union(*chosen) for chosen in product(*each))
+
+
+def key(spot: Spot) -> tuple[str, int, int]:
+    """The bytes of a spot, whatever virtual address it is reached by."""
+    return spot.object, spot.offset, spot.size
+
+
+def least(ways: Iterable[frozenset[Writer]]) -> Ways:
+    """The ways that take no more than another."""
+    kept: list[frozenset[Writer]] = []
+    for way in sorted(set(ways), key=len):
+        if not any(other <= way for other in kept):
+            kept.append(way)
+    return frozenset(kept) if len(kept) <= MOST_WAYS else AT_THE_START

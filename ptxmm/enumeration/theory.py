@@ -1,0 +1,267 @@
+"""A model made ready for candidate executions: each name once, each part of a statement at the stage that decides it.
+
+Stage 0 are the paths and barriers, stage 1 reads-from, stage 2 the order of fence.sc, stage 3 coherence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from ptxmm.model import (
+    RELATIONS,
+    SETS,
+    Axiom,
+    Check,
+    Complement,
+    Diff,
+    Domain,
+    Empty,
+    Expr,
+    Inter,
+    Inverse,
+    Let,
+    LetRec,
+    Model,
+    Name,
+    Optional,
+    Plus,
+    Range,
+    Seq,
+    Star,
+    Union,
+)  # fmt: skip
+
+Due = tuple[int, Let | LetRec | Axiom]
+STAGES = {"rf": 1, "sync_fence": 2, "co": 3, "fr": 3}
+LAST = 3
+COHERENCE: Expr = Name("co")
+EITHER_WAY = ({COHERENCE, Inverse(COHERENCE)}, {COHERENCE, Inverse(COHERENCE), Name("id")})
+
+
+@dataclass(frozen=True)
+class Theory:
+    """A model in which every name is defined once; `stages[name]` says when it can be computed."""
+
+    statements: tuple[Due, ...]
+    stages: Mapping[str, int]
+    sets: frozenset[str]
+    latest: Mapping[str, str]
+
+    def bounds(self, *, total: bool) -> list[Expr]:
+        """What axioms put into coherence (`total`: into coherence or its inverse), known before it is chosen."""
+        return [left for left, both in self.apart.values() if total or not both]
+
+    @cached_property
+    def apart(self) -> dict[int, tuple[Expr, bool]]:
+        """By their numbers, the axioms that put something into coherence, or (True) into coherence or its inverse."""
+        found: dict[int, tuple[Expr, bool]] = {}
+        for number, (_, statement) in enumerate(self.statements):
+            match statement:
+                case Axiom(check=Check.EMPTY, negated=False, body=Diff(left, right)):
+                    side = set(united(right))
+                    if stage(left, self.stages) < LAST and (side == {COHERENCE} or side in EITHER_WAY):
+                        found[number] = left, side != {COHERENCE}
+        return found
+
+    def find(self, *names: str) -> str | None:
+        """The definition that one of these names has at the end of the model."""
+        return next((self.latest[name] for name in names if self.latest.get(name, name) != name), None)
+
+    def keeps_what_remains(self) -> bool:
+        """Whether an execution that the model allows stays allowed when reads and fences are taken out of it.
+
+        The base relations between the events that stay do not change. So it is enough that nothing is taken away from,
+        or asked to exist in, what may shrink further.
+        """
+        return self.positive(dict.fromkeys((*SETS, *RELATIONS), 0), skipped=())
+
+    def grows(self) -> bool:
+        """Whether more pairs in reads-from, coherence and the order of fence.sc can only break axioms.
+
+        The axioms that say what coherence must contain are apart from that.
+        """
+        given = {name: int(name in STAGES) for name in (*SETS, *RELATIONS)}
+        known = self.variances(given)
+        return self.positive(given, self.apart) and all(variance(left, known) < 2 for left, _ in self.apart.values())
+
+    def variances(self, given: Mapping[str, int]) -> dict[str, int]:
+        """For each name, 0 where it does not change, 1 where it changes one way, 2 where neither is certain."""
+        known = dict(given)
+        for _, statement in self.statements:
+            match statement:
+                case Let(name, body):
+                    known[name] = variance(body, known)
+                case LetRec(bindings):
+                    known.update((name, 1) for name, _ in bindings)
+                    if any(variance(body, known) == 2 for _, body in bindings):
+                        known.update((name, 2) for name, _ in bindings)
+        return known
+
+    def positive(self, given: Mapping[str, int], skipped: Collection[int]) -> bool:
+        """Whether every axiom but the skipped ones only says that something does not happen."""
+        known = self.variances(given)
+        return all(
+            not axiom.negated and variance(axiom.body, known) < 2
+            for number, (_, axiom) in enumerate(self.statements)
+            if isinstance(axiom, Axiom) and number not in skipped
+        )
+
+
+def variance(expr: Expr, known: Mapping[str, int]) -> int:
+    """How an expression changes when names do; what holds of single pairs changes as its parts do."""
+    match expr:
+        case Name(text):
+            return known[text]
+        case Diff(left, right):
+            return variance(left, known) if variance(right, known) == 0 else 2
+        case Complement(arg):
+            return 0 if variance(arg, known) == 0 else 2
+    most = max((variance(below, known) for below in parts(expr)), default=0)
+    return max(most, 1) if isinstance(expr, Seq | Plus | Star | Domain | Range) else most
+
+
+def theory(model: Model, also: Collection[str]) -> Theory:
+    """Rename so that each name is defined once, and keep what the axioms and the names in `also` need."""
+    latest = {name: name for name in (*SETS, *RELATIONS)}
+    stages = {name: STAGES.get(name, 0) for name in latest}
+    parted = Parted(stages, set(SETS))
+    found: list[Due] = []
+    for number, statement in enumerate(model.statements):
+        match statement:
+            case Let(name, body):
+                body, own = renamed(body, latest), f"{name}#{number}"
+                latest[name] = own
+                found += parted.defined(own, body)
+            case LetRec(bindings):
+                latest |= {name: f"{name}#{number}" for name, _ in bindings}
+                bodies = tuple((latest[name], renamed(body, latest)) for name, body in bindings)
+                stages |= {name: 0 for name, _ in bodies}
+                when = max(stage(body, stages) for _, body in bodies)
+                stages |= {name: when for name, _ in bodies}
+                split = [(name, *parted.split(body, when)) for name, body in bodies]
+                found += [due for _, _, dues in split for due in dues]
+                found.append((when, LetRec(tuple((name, body) for name, body, _ in split))))
+            case Axiom(name, check, body, negated, flag):
+                body = renamed(body, latest)
+                if not flag:
+                    when = stage(body, stages)
+                    body, dues = parted.split(body, when)
+                    found += [*dues, (when, Axiom(name, check, body, negated))]
+    wanted = {latest[name] for name in also if name in latest}
+    return Theory(tuple(needed(found, wanted)), stages, frozenset(parted.sets), latest)
+
+
+@dataclass
+class Parted:
+    """Gives names to the parts of statements that are known before the rest of them."""
+
+    stages: dict[str, int]
+    sets: set[str]
+
+    def __post_init__(self) -> None:
+        self.known: dict[Expr, Expr] = {}
+
+    def defined(self, name: str, body: Expr) -> list[Due]:
+        """A definition, after those of its parts."""
+        when = self.stages[name] = stage(body, self.stages)
+        if is_set(body, self.sets):
+            self.sets.add(name)
+        body, dues = self.split(body, when)
+        return [*dues, (when, Let(name, body))]
+
+    def split(self, expr: Expr, when: int) -> tuple[Expr, list[Due]]:
+        """An expression whose larger parts of earlier stages have names, and the definitions of these."""
+        if isinstance(expr, Name | Empty):
+            return expr, []
+        if expr in self.known:
+            return self.known[expr], []
+        if stage(expr, self.stages) < when:
+            name = f"#{len(self.stages)}"
+            dues = self.defined(name, expr)
+            self.known[expr] = Name(name)
+            return Name(name), dues
+        split = [self.split(below, when) for below in parts(expr)]
+        return type(expr)(*(below for below, _ in split)), [due for _, dues in split for due in dues]
+
+
+def needed(statements: list[Due], wanted: set[str]) -> list[Due]:
+    """The statements that an axiom or a wanted name needs."""
+    kept = []
+    for when, statement in reversed(statements):
+        match statement:
+            case Axiom(body=body):
+                wanted |= set(names(body))
+            case Let(name, body) if name in wanted:
+                wanted |= set(names(body))
+            case LetRec(bindings) if any(name in wanted for name, _ in bindings):
+                wanted |= {used for _, body in bindings for used in names(body)}
+            case _:
+                continue
+        kept.append((when, statement))
+    return kept[::-1]
+
+
+def parts(expr: Expr) -> list[Expr]:
+    """The direct operands of an expression."""
+    return [] if isinstance(expr, Name | Empty) else [getattr(expr, one.name) for one in fields(expr)]
+
+
+def united(expr: Expr) -> list[Expr]:
+    """The parts of a union."""
+    return [*united(expr.left), *united(expr.right)] if isinstance(expr, Union) else [expr]
+
+
+def names(expr: Expr) -> Iterator[str]:
+    """The names in an expression."""
+    if isinstance(expr, Name):
+        yield expr.text
+    for below in parts(expr):
+        yield from names(below)
+
+
+def renamed(expr: Expr, latest: Mapping[str, str]) -> Expr:
+    """An expression with each name replaced by its present definition."""
+    if isinstance(expr, Name):
+        return Name(latest[expr.text])
+    return type(expr)(*(renamed(below, latest) for below in parts(expr)))
+
+
+def stage(expr: Expr, stages: Mapping[str, int]) -> int:
+    """When all names in an expression have values."""
+    return max((stages[name] for name in names(expr)), default=0)
+
+
+def is_set(expr: Expr, sets: Collection[str]) -> bool:
+    """Whether an expression denotes a set of events, not a relation."""
+    match expr:
+        case Name(text):
+            return text in sets
+        case Domain() | Range():
+            return True
+        case Union(left, right) | Inter(left, right) | Diff(left, right):
+            return is_set(left, sets) or is_set(right, sets)
+        case Complement(arg):
+            return is_set(arg, sets)
+    return False
+
+
+def covers(model: Model, wanted: Iterable[str]) -> bool:
+    """Whether some axiom keeps a relation acyclic containing `wanted` (program order contains dependencies)."""
+    rules = theory(model, ())
+    bodies = {s.name: s.body for _, s in rules.statements if isinstance(s, Let)}
+
+    def inside(expr: Expr) -> set[str]:
+        if isinstance(expr, Union | Plus | Star | Optional):
+            return set().union(*(inside(below) for below in parts(expr)))
+        if isinstance(expr, Name):
+            return inside(bodies[expr.text]) if expr.text in bodies else {expr.text}
+        return set()
+
+    for _, axiom in rules.statements:
+        if isinstance(axiom, Axiom) and axiom.check is Check.ACYCLIC and not axiom.negated:
+            there = inside(axiom.body)
+            if all(one in there or (one != "rf" and "po" in there) for one in wanted):
+                return True
+    return False
