@@ -34,19 +34,24 @@ class MbarrierInval(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MbarrierTx(Instruction):
-    """`mbarrier.expect_tx` and, with `complete`, `mbarrier.complete_tx`: relaxed, by so many `bytes`."""
+    """`mbarrier.expect_tx` and, with `complete`, `mbarrier.complete_tx`: relaxed, by so many `bytes`.
+
+    `remote` says that it is written `.shared::cluster`.
+    """
 
     address: Expr
     bytes: Expr
     complete: bool
     scope: Scope = Scope.CTA
+    remote: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MbarrierArrive(Instruction):
     """`mbarrier.arrive` and `.arrive_drop`, with `.expect_tx` where `expect` is set; `dst` takes the state.
 
-    `completes` is false for `.noComplete`. `order` is RELEASE or RELAXED.
+    `completes` is false for `.noComplete`. `order` is RELEASE or RELAXED. `remote` says that it is written
+    `.shared::cluster`.
     """
 
     address: Expr
@@ -57,6 +62,7 @@ class MbarrierArrive(Instruction):
     dst: str | None = None
     order: Order = Order.RELEASE
     scope: Scope = Scope.CTA
+    remote: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,7 @@ def transactions(site: Site, common: Common) -> MbarrierTx:
         bytes=_counted(site, 1, 0, "bytes"),
         complete=site.form.row.opcode[-1] == "complete_tx",
         scope=_scope(site.form),
+        remote=site.form.get("space") == "shared::cluster",
         **common,
     )
 
@@ -79,6 +80,7 @@ def arrive(site: Site, common: Common) -> MbarrierArrive:
         dst=dst,
         order=Order(form.get("order") or "release"),
         scope=_scope(form),
+        remote=form.get("space") == "shared::cluster",
         **common,
     )
 

@@ -74,6 +74,8 @@ def words(statement: Asynchronous, space: str) -> Words:
 
 
 def _counted(statement: Mbarrier, space: str) -> Words:
+    if isinstance(statement, MbarrierTx | MbarrierArrive) and statement.remote:
+        space = space or "shared::cluster"
     match statement:
         case MbarrierInit() | MbarrierInval():
             return ("mbarrier", "init" if isinstance(statement, MbarrierInit) else "inval", space, "b64")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptxmm.arith import PRED, Type
-from ptxmm.program import Addr, Atomic, Barrier, Load, Reg, Statement, Store
+from ptxmm.program import Addr, Asynchronous, AsyncStore, Atomic, Barrier, Foreign, Load, Reg, Statement, Store
 from ptxmm.syntax.lit_operands import Operands
+from ptxmm.syntax.lit_reach import Reach
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
 from ptxmm.syntax.lit_values import bits_of, no_integer
@@ -22,13 +23,17 @@ class Check:
 
     def statement(self, step: Step, statement: Statement) -> None:
         """What the table cannot check: registers are written somewhere and wide enough, spaces suit the place."""
+        if isinstance(statement, Foreign):
+            return
         for node in step.exprs:
             self._known(node)
         match statement:
             case Load(type=type_) if step.of:
                 fits(self.source, type_, step.start, step.start + len(step.of))
-            case Store(type=type_, values=values):
+            case Store(type=type_, values=values) | AsyncStore(type=type_, values=values, op=None):
                 self._sources(step, len(values), type_, wider=True)
+            case AsyncStore(type=type_):
+                self._sources(step, 1, type_, wider=False)
             case Atomic(type=type_, operands=operands):
                 self._sources(step, len(operands), type_, wider=False)
             case Barrier(pred=Reg(name)) if self.words.registers.types[name] != PRED:
@@ -36,6 +41,8 @@ class Check:
                 raise self.source.error("this is no predicate", node.start, node.end, "make one with `setp`")
         if isinstance(statement, Load | Store | Atomic) and isinstance(statement.address, Addr):
             self._window(step, statement.address)
+        if isinstance(statement, Asynchronous):
+            Reach(self.source, self.words).statement(step, statement)
 
     def _window(self, step: Step, where: Addr) -> None:
         """`.shared` is the thread's own CTA; that of another CTA of the cluster is `.shared::cluster`."""
@@ -53,6 +60,8 @@ class Check:
     def _known(self, node: Node) -> None:
         if node.kind == "memory" and node.args[0].kind == "name":
             self.words.pointer(node.args[0])
+        for item in (arg for arg in node.args if arg.kind == "vector"):
+            self._known(item)
         for item in node.args or (node,):
             if item.kind == "name" and item.text != "_":
                 name = item.text.removeprefix("%")

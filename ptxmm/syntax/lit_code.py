@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ptxmm import isa
-from ptxmm.arith import PRED
+from ptxmm.arith import PRED, U64
 from ptxmm.errors import InputError
 from ptxmm.program import (
     Assign,
     Assume,
+    Asynchronous,
+    AsyncStore,
     Atomic,
     Binary,
     Branch,
@@ -19,6 +21,7 @@ from ptxmm.program import (
     Conventions,
     Exit,
     Expr,
+    Foreign,
     Label,
     Load,
     Nop,
@@ -30,9 +33,11 @@ from ptxmm.program import (
     registers,
 )
 from ptxmm.syntax import lit_arithmetic as arithmetic
+from ptxmm.syntax import lit_mapa as mapa
 from ptxmm.syntax.lit_check import Check, written
 from ptxmm.syntax.lit_dialect import FOREIGN, decode_foreign
 from ptxmm.syntax.lit_lower import Draft, Lowering
+from ptxmm.syntax.lit_mapa import is_mapa
 from ptxmm.syntax.lit_memory import Memory
 from ptxmm.syntax.lit_operands import Operands
 from ptxmm.syntax.lit_registers import declare
@@ -40,11 +45,11 @@ from ptxmm.syntax.lit_spellings import complaint
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node, Step
 from ptxmm.syntax.lit_types import Assigned, Registers, Write, infer
+from ptxmm.syntax.lit_undecided import is_undecided, results, undecided
 from ptxmm.syntax.lit_values import bits_of, settle
 from ptxmm.syntax.lit_wait import retold
 
 ENDS = ("exit", "ret")
-LATER = ("await",)
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 
 
@@ -60,6 +65,7 @@ class Code:
     registers: Registers = field(init=False)
     words: Operands = field(init=False)
     decoded: dict[int, Statement] = field(default_factory=dict)
+    perhaps: list[tuple[Foreign, Step]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.registers = Registers(self.source)
@@ -101,6 +107,10 @@ class Code:
                 self.registers.readable.add(name)
             elif step.text not in ENDS:
                 self._writes(step)
+        for statement, step in self.perhaps:
+            for write in results(statement, step):
+                if write.register not in self.registers.writes:
+                    self.registers.write(write)
         return assigned
 
     def _writes(self, step: Step) -> None:
@@ -112,14 +122,21 @@ class Code:
                 self.registers.write(Write(name, parts.result, False, node.start, node.end))
             self._uses(arithmetic.needed(step, parts))
             return
+        if is_mapa(step.text):
+            node = mapa.destination(self.words, step)
+            name = self.words.register(node.text, node.start, node.end)
+            self.registers.write(Write(name, U64, False, node.start, node.end))
+            return
         statement = self._decode(step)
-        if not any(_computed(node) for node in step.exprs):
+        if not any(_computed(node) for node in step.exprs) and not isinstance(statement, Asynchronous):
             self.decoded[id(step)] = statement
+        if isinstance(statement, Foreign):
+            self.perhaps.append((statement, step))
         first = step.exprs[0] if step.exprs else None
         at = (first.start, first.end) if first else (step.start, step.end)
         for name, type_ in isa.writes(statement):
             self.registers.write(Write(name, type_, True, *at, isinstance(statement, Load)))
-        if isinstance(statement, Store | Atomic):
+        if isinstance(statement, Store | Atomic | AsyncStore):
             self._uses((node, statement.type.bits) for node in written(step))
 
     def _uses(self, nodes: Iterable[tuple[Node, int]]) -> None:
@@ -148,6 +165,10 @@ class Code:
             return Exit(guard=self._guard(step), at=at, text=self._text(step))
         if arithmetic.known(step.text):
             return self._arithmetic(step)
+        if is_mapa(step.text):
+            name = self.words.register(step.exprs[0].text, step.start, step.end)
+            expr = mapa.address(self.words, step)
+            return Assign(dst=name, value=expr, guard=self._guard(step), at=at, text=self._text(step))
         statement = self.decoded.get(id(step))
         if statement is None:
             statement = self._decode(step)
@@ -210,18 +231,18 @@ class Code:
     def _decode(self, step: Step) -> Statement:
         at = self.source.span(step.start, step.start + len(step.of or step.text))
         word = step.text.partition(".")[0]
-        if word in LATER:
-            raise InputError(f"ptxmm does not support `{word}` yet", at, "write the loop: `do { … } while (…);`")
         foreign = self.conventions != Conventions() and word in FOREIGN
         strange = complaint(self.source, step.start, step.start + len(step.text)) if not step.of else None
         if strange is not None:
             raise strange
+        guard = None if self.words.lenient else self._guard(step)
+        if is_undecided(step.text):
+            return undecided(self.words, step, at=at, guard=guard)
         try:
             read = tuple(self.words.operand(node, step.text) for node in step.exprs)
         except InputError:
             isa.row_of(step.text, at)
             raise
-        guard = None if self.words.lenient else self._guard(step)
         if foreign:
             return decode_foreign(step, read, self.conventions, at=at, guard=guard, text=self._text(step))
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ptxmm.errors import InputError, near
+from ptxmm.syntax.lit_await import tested
 from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
@@ -40,6 +41,7 @@ class Lowering:
     counter: int = 0
     copies: int = 0
     waits: dict[int, Wait] = field(default_factory=dict)
+    tests: dict[int, tuple[Step, Node]] = field(default_factory=dict)
 
     def run(self, steps: tuple[Step, ...]) -> list[Draft]:
         """The drafts of a thread, every target known."""
@@ -97,6 +99,8 @@ class Lowering:
                     self._bra(step, renamed)
                 case "instruction" if is_wait(step.text):
                     self._wait(step)
+                case "await":
+                    self._await(step)
                 case _:
                     self._emit(Draft(step.kind, step, step.text))
 
@@ -145,6 +149,28 @@ class Lowering:
             self._emit(Draft("instruction", parts.close, parts.close.text))
         if step.guard is not None:
             self._label(parts.statement, over)
+
+    def _await(self, step: Step) -> None:
+        """A test that repeats until it is true; the predicate is one that nothing else in the test names."""
+        if id(step) not in self.tests:
+            self.tests[id(step)] = tested(self.source, step, lambda: self._hidden("awaited"))
+        test, done = self.tests[id(step)]
+        top, over = self._fresh("await"), self._fresh("over") if step.guard is not None else ""
+        if step.guard is not None:
+            self._emit(Draft("branch", step, over, step.guard, True))
+        self._label(step, top)
+        self._emit(Draft("instruction", test, test.text))
+        self._emit(Draft("branch", step, top, done, True))
+        if step.guard is not None:
+            self._label(step, over)
+
+    def _hidden(self, stem: str) -> str:
+        """The name of a register that the text of the test does not use."""
+        while True:
+            self.counter += 1
+            name = f"{stem}_{self.counter}"
+            if name not in self.source.text:
+                return name
 
     def _repeat(self, step: Step, renamed: dict[str, str], depth: int) -> None:
         node = step.exprs[0]

@@ -10,6 +10,7 @@ from lark import Token
 from ptxmm.arith import U32, Type
 from ptxmm.errors import InputError, near
 from ptxmm.program import Addr, Const, Object, Place, Proxy, Space, View
+from ptxmm.syntax import lit_opaque as opaque
 from ptxmm.syntax.lit_places import Layout, written
 from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
@@ -23,7 +24,6 @@ VIEWS = {
     ".surfref": Proxy.SURFACE,
     ".constref": Proxy.CONSTANT,
 }
-LATER = (".mbarrier", ".tensormap")
 MOST = 1 << 17
 DEEPEST = 50
 
@@ -51,6 +51,13 @@ class Memory:
         while name in self.views:
             name = self.views[name].target
         return self.objects[name]
+
+    def reached(self, name: str) -> Object | None:
+        """The object behind a declared name that the generic proxy reaches, or nothing."""
+        item = self.item(name)
+        return (
+            None if item is None or (isinstance(item, View) and item.proxy is not Proxy.GENERIC) else self.object(name)
+        )
 
     def seen(self, name: str, place: Place | None) -> str | None:
         """The declared name that a word means at `place`: its own CTA's object where each CTA has one."""
@@ -121,7 +128,10 @@ def memory(source: Source, items: list[Item], layout: Layout, ctas: Iterable[Pla
         _check_view(source, declared, view)
     for name, initial in pending:
         obj = declared.objects[name]
-        declared.objects[name] = replace(obj, init=_first_values(declared, obj, initial))
+        if initial.kind == "mapped":
+            declared.objects[name] = opaque.mapped(source, obj, initial, declared.reached, declared.names())
+        else:
+            declared.objects[name] = replace(obj, init=_first_values(declared, obj, initial))
     return declared
 
 
@@ -138,6 +148,8 @@ class Declaration:
     def declare(self) -> list[tuple[str, Item]]:
         """Declare its names; those with first values come back with them."""
         head = self.item.words[0]
+        if opaque.kind_of(self.item) == ".tensormap" and head not in (".global", ".shared", ".param"):
+            raise self._error("a tensor map is in global or shared memory, or a parameter", head, "write `.param`")
         if head not in SPACES and head not in VIEWS:
             hint = near(str(head), [*SPACES, *VIEWS]) or "one of `.global`, `.shared`, `.const`, `.alias`"
             raise self._error(f"unknown declaration `{head}`", head, hint)
@@ -150,8 +162,12 @@ class Declaration:
         if head in VIEWS:
             self._view(VIEWS[head], name, item)
             return []
-        type_ = self._type()
-        length, initial = self._length(item)
+        kind, count = opaque.kind_of(self.item), None
+        type_, (length, initial) = self._type(), self._length(item, kind)
+        if kind is not None:
+            opaque.alone(self.source, kind, item)
+            count = opaque.arrivals(self.source, head, item) if kind == ".mbarrier" else None
+            type_, length = opaque.ELEMENTS[kind]
         names = []
         for full, owner, device in self._homes(head, name, item):
             self.declared.elements += length
@@ -160,7 +176,8 @@ class Declaration:
                 raise self._error(f"`{name}` is too large", item.words[0], hint)
             at = self.source.span(item.start, item.end)
             zeros = (Const(0),) * length
-            obj = Object(full, type_, length, zeros, SPACES[head], owner, device, at=at)
+            family = full.partition("@")[0] if "@" in full else None
+            obj = Object(full, type_, length, zeros, SPACES[head], owner, device, family, count, at=at)
             self.declared.add(obj, item.start, item.end)
             names.append(full)
         return [(name, initial) for name in names if initial is not None]
@@ -171,9 +188,7 @@ class Declaration:
             if part.kind != "dotted":
                 continue
             word = str(part.words[0])
-            if word in LATER:
-                raise self._error(f"ptxmm does not support `{word}` yet", part.words[0])
-            if word in (".visible", ".extern", ".align"):
+            if word in (".visible", ".extern", ".align", *opaque.ELEMENTS):
                 continue
             type_ = TYPES.get(word[1:])
             if type_ is None or word == ".pred":
@@ -183,11 +198,11 @@ class Declaration:
             found = type_
         return found or U32
 
-    def _length(self, item: Item) -> tuple[int, Item | None]:
+    def _length(self, item: Item, kind: str | None) -> tuple[int, Item | None]:
         initial = next((p for p in item.steps if p.kind in ("scalar", "elements", "mapped")), None)
-        if initial is not None and initial.kind == "mapped":
+        if initial is not None and initial.kind == "mapped" and kind != ".tensormap":
             raise self._error("only a `.tensormap` points with `->`", item.words[0])
-        if any(p.kind in ("count", "numbered") for p in item.steps):
+        if kind is None and any(p.kind in ("count", "numbered") for p in item.steps):
             raise self._error(
                 f"`{item.words[0]}` takes no number in parentheses", item.words[0], "write `x[4]` for an array"
             )

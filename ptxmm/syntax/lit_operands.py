@@ -16,6 +16,9 @@ from ptxmm.syntax.lit_tree import Node
 from ptxmm.syntax.lit_types import Registers
 from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, settle
 
+PAIRED = "elect.sync"
+"""The instruction with a pair of results, `r0|p`."""
+
 
 @dataclass(slots=True)
 class Operands:
@@ -36,17 +39,27 @@ class Operands:
             case "vector":
                 return Operand("vector", None, tuple(self.operand(item, mnemonic) for item in node.args), at)
             case "memory":
-                return Operand("mem", self._address(node), (), at)
+                return Operand("mem", self._address(node), self._coordinates(node, mnemonic), at)
+            case "binary" if node.text == "|" and mnemonic.startswith(PAIRED):
+                return Operand("vector", None, tuple(self.operand(item, mnemonic) for item in node.args), at)
             case "name" if self.memory.seen(node.text, self.place) is None:
                 if self.lenient:
                     if node.text in self.memory.families or "@" in node.text:
                         raise unknown(self.memory, node, self.place)
                     return Operand("reg", Reg(self.register(node.text, node.start, node.end)), (), at)
-                return Operand("reg", Reg(node.text.removeprefix("%")), (), at)
+                name = node.text.removeprefix("%")
+                return Operand("reg", Reg(name), (), at, self.registers.types.get(name))
             case "name" | "index":
-                return Operand("expr", self._reach(node), (), at)
+                return Operand("expr", self._reach(node), (), at, U64)
         value = self.reader().value(node)
-        return Operand("expr", self._number(value, node, mnemonic), (), at)
+        type_ = None if self.lenient else value.type
+        return Operand("expr", self._number(value, node, mnemonic), (), at, type_)
+
+    def _coordinates(self, node: Node, mnemonic: str) -> tuple[Operand, ...]:
+        """What stands behind the name of a tensor map: `[D, {x, y}]`."""
+        if len(node.args) == 2 and node.args[1].kind == "vector":
+            return self.operand(node.args[1], mnemonic).items
+        return ()
 
     def _number(self, value: Value, node: Node, mnemonic: str) -> Expr:
         """A number takes the floating type that the mnemonic names."""
@@ -61,7 +74,7 @@ class Operands:
         if node.text:
             message = "the type of an access stands in the instruction"
             raise self.source.error(message, node.start, node.start + len(node.text))
-        if len(node.args) != 1:
+        if len(node.args) > 2 or (len(node.args) == 2 and node.args[1].kind != "vector"):
             raise self.source.error("an address is one expression", node.start, node.end)
         inner = node.args[0]
         reader = replace(self.reader(), address=True)

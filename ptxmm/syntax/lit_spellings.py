@@ -26,7 +26,6 @@ SPELLED: dict[str, str] = {
     "__syncwarp": "write `bar.warp.sync 0xffffffff;`",
     "__nanosleep": "write `nanosleep.u32 40;`",
     "cluster.sync": "write `barrier.cluster.arrive; barrier.cluster.wait;`",
-    "mapa": "name the shared memory of CTA N of the cluster: `[s@bN]`, or `r0 = &s@bN;`",
     "getctarank": "each thread says where it is: `thread A @ d0.c0.b0`",
     "for": "write `i = 0; while (i < 3) { …; i = i + 1; }`, or `repeat (3) { … }`",
     "break": "branch to a label behind the loop: `bra OUT;`",
@@ -49,8 +48,8 @@ BEFORE = re.compile(r"[;{}]")
 def foreign(word: str) -> str | None:
     """How something is written that this language has under another name.
 
-    >>> foreign("__syncthreads"), foreign("mapa.u64")
-    ('write `bar.sync 0;`', 'name the shared memory of CTA N of the cluster: `[s@bN]`, or `r0 = &s@bN;`')
+    >>> foreign("__syncthreads"), foreign("return")
+    ('write `bar.sync 0;`', 'write `exit;`')
     """
     return SPELLED.get(word) or SPELLED.get(word.partition(".")[0])
 

@@ -182,7 +182,9 @@ class Build(Transformer[Token, Any]):
         return Step("assume", "", (c[1],), (), None, _start(c[0]), c[1].end + 1)
 
     def await_(self, c: list[Any]) -> Step:
-        return Step("await", "await", c[2], (), None, _start(c[0]), _end(c[0]))
+        guard = c.pop(0) if isinstance(c[0], Node) else None
+        tested = Step("instruction", str(c[1]), c[2], (), None, _start(c[1]), c[2][-1].end)
+        return Step("await", "await", (), ((tested,),), guard, _start(c[0]), tested.end)
 
     # --- memory and threads -------------------------------------------------------------------------------------------
 
@@ -214,10 +216,10 @@ class Build(Transformer[Token, Any]):
         return Item("elements", (), tuple(a for a in c if a is not None))
 
     def mapped(self, c: list[Any]) -> Item:
-        return Item("mapped", (c[0],))
+        return Item("mapped", (c[0],), (), tuple(c[1:]))
 
     def mapping(self, c: list[Any]) -> Item:
-        return Item("mapping", (c[0],))
+        return Item("mapping", (c[0],), tuple(a for a in c[1:] if a is not None))
 
     def thread(self, c: list[Any]) -> Item:
         return Item("thread", tuple(t for t in c[:3] if t is not None), (), c[3])

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ptxmm import isa_text_async
 from ptxmm.arith import PRED, U32, U64, Type
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import (
     Addr,
     Assign,
     Assume,
+    AsyncCopy,
+    Asynchronous,
+    AsyncStore,
     Atomic,
     Barrier,
     Branch,
     ClusterBarrier,
     Const,
+    Elect,
     Exit,
     Expr,
     Fence,
@@ -31,6 +36,7 @@ from ptxmm.program import (
     Space,
     Statement,
     Store,
+    TensormapCopy,
     Thread,
     Unary,
     WarpSync,
@@ -101,19 +107,48 @@ class Lines:
                 return f"{VIEW_LOADS[proxy]}.weak.{type_}"
             case Store(proxy=proxy, type=type_) if proxy is not Proxy.GENERIC:
                 return f"sust.weak.{type_}"
-            case ProxyFence(kind=kind):
+            case ProxyFence(kind="texture" | "surface" | "constant" as kind):
                 return f"fence.proxy.{kind}"
+            case AsyncCopy(map=None):
+                return mnemonic(replace(statement, spaces=self._spaces(statement)))
+            case AsyncCopy(destination=into, spaces=spaces) if into is not None:
+                told = spaces or ("shared::cta", "global")
+                return mnemonic(replace(statement, spaces=(self._window(into, told[0]), told[1])))
         return mnemonic(statement, self._space(statement))
 
     def _space(self, statement: Statement) -> str:
-        if not isinstance(statement, Load | Store | Atomic) or not isinstance(statement.address, Addr):
+        if isinstance(statement, AsyncCopy | AsyncStore | TensormapCopy | ProxyFence):
             return ""
-        held = self.program.physical(statement.address.name)
-        own = held.owner is None or (held.owner.device, held.owner.cta) == (
-            self.thread.place.device,
-            self.thread.place.cta,
-        )
-        return held.space.value if own or held.space is not Space.SHARED else "shared::cluster"
+        address = getattr(statement, "address", None)
+        if not isinstance(address, Addr):
+            return ""
+        if isinstance(statement, Asynchronous):
+            return self._window(address, "shared::cta")
+        held = self.program.physical(address.name)
+        return held.space.value if self._own(held) or held.space is not Space.SHARED else "shared::cluster"
+
+    def _own(self, held: Object) -> bool:
+        place = self.thread.place
+        return held.owner is None or (held.owner.device, held.owner.cta) == (place.device, place.cta)
+
+    def _window(self, address: Expr | None, known: str) -> str:
+        """The space to write for an address, where it names an object: the own CTA's, or the cluster's."""
+        if not isinstance(address, Addr):
+            return known
+        held = self.program.physical(address.name)
+        if held.space is not Space.SHARED:
+            return held.space.value
+        return "shared::cluster" if not self._own(held) else known
+
+    def _spaces(self, copy: AsyncCopy) -> tuple[str, str]:
+        """The spaces of a copy: those that are written, else those of the objects."""
+        if copy.spaces is not None:
+            return self._window(copy.destination, copy.spaces[0]), copy.spaces[1]
+        if not isinstance(copy.destination, Addr) or not isinstance(copy.source, Addr):
+            raise ValueError("a copy between addresses in registers does not say which spaces they are of")
+        source = self._window(copy.source, "shared::cta")
+        into = "shared::cluster" if copy.multicast is not None or source != "global" else "shared::cta"
+        return self._window(copy.destination, into), source
 
     def _operands(self, statement: Statement) -> tuple[str, ...]:
         match statement:
@@ -131,8 +166,14 @@ class Lines:
                 return self._barrier(statement)
             case WarpSync(mask=mask):
                 return (self._value(mask, U32),) if mask is not None else ()
+            case ProxyFence(address=address) if address is not None:
+                return (self.printer().memory(address), isa_text_async.MAP)
             case Fence() | ProxyFence() | ClusterBarrier():
                 return ()
+            case Elect(dst=dst, pred=pred, mask=None):
+                return (f"{dst or '_'}|{pred or '_'}",)
+        if isinstance(statement, Asynchronous):
+            return tuple(isa_text_async.operands(statement, self.printer().memory, self._value, "_"))
         raise ValueError(f"{type(statement).__name__} cannot be written")
 
     def _barrier(self, statement: Barrier) -> tuple[str, ...]:

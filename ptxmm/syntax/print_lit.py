@@ -16,6 +16,7 @@ from ptxmm.program import (
     Program,
     Proxy,
     Space,
+    TensorMap,
     Thread,
     View,
 )
@@ -115,9 +116,22 @@ def _memory(program: Program) -> Iterator[str]:
         where = f" @ d{declared.device}" if declared.device is not None else ""
         length = f"[{declared.length}]" if declared.length > 1 else ""
         owner = f" @ {declared.owner}" if declared.space is Space.SHARED and declared.owner else ""
+        if declared.mbarrier is not None:
+            yield f".shared{owner} .mbarrier {declared.name}({declared.mbarrier});"
+            continue
+        if declared.tensormap is not None:
+            mapping = _mapping(program, declared.tensormap)
+            yield f".{declared.space}{owner} .tensormap {declared.name}{where} -> {mapping};"
+            continue
         yield f".{declared.space}{owner} .{declared.type} {declared.name}{where}{length}{array(declared)};"
     for view in program.views:
         yield _view(view)
+
+
+def _mapping(program: Program, described: TensorMap) -> str:
+    whole = program.physical(described.target).size == described.box
+    box = "" if whole else f" box({described.box})"
+    return f"{described.target}{box}{' acquired' * described.acquired}"
 
 
 def _view(view: View) -> str:
