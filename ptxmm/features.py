@@ -17,6 +17,7 @@ from ptxmm.program import (
     ClusterBarrier,
     CopyArrive,
     Fence,
+    Foreign,
     GridDependency,
     Load,
     MbarrierArrive,
@@ -99,6 +100,9 @@ def _asynchronous(statement: Statement) -> Iterator[str]:
 
 def ensure_supported(program: Program, model: Model) -> None:
     """Raise Unsupported where the model has no meaning for something in the test."""
+    for statement in (s for thread in program.threads for s in thread.body):
+        if isinstance(statement, Foreign):
+            raise Unsupported(f"no model has `{statement.mnemonic}`: {statement.reason}")
     for feature in needs(program):
         if feature not in model.supports:
             raise Unsupported(f"the model {model.name} does not have {FEATURES[feature]}")
