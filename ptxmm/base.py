@@ -80,6 +80,8 @@ class Base:
     # --- sets ---------------------------------------------------------------------------------------------------------
 
     def _set(self, name: str) -> Set:
+        if name == "LENT":
+            return self._lent()
         if self.members is None:
             self.members = self._members()
         found = self.members.get(name, 0)
@@ -96,10 +98,18 @@ class Base:
                 bit = 1 << event.id
                 for name in self._names(event):
                     masks[name] = masks.get(name, 0) | bit
-        for event in self.inflight.lent() if "OUT" in masks or len(self.program.threads) > 1 else ():
-            if event.guard != -1:
-                masks["LENT"] = masks.get("LENT", 0) | 1 << event.id
         return masks
+
+    def _lent(self) -> Set:
+        """Uses of shared memory from elsewhere, where all threads of its CTA have ended."""
+        must, may = 0, dict[int, Lit]()
+        for event in self.inflight.lent():
+            literal = self.formulas.both(event.guard, self.inflight.over(event))
+            if literal == 1:
+                must |= 1 << event.id
+            elif literal != -1:
+                may[event.id] = literal
+        return Set(must, may)
 
     def _names(self, event: Event) -> list[str]:
         """The sets that an event is in."""
@@ -112,6 +122,8 @@ class Base:
             names.append(ORDER_TAGS[order])
         if event.scope is not None:
             names.append(SCOPE_TAGS[event.scope])
+        if event.rmw >= 0 and not isinstance(statement, Atomic):
+            names.append("RMW")
         if isinstance(statement, Atomic):
             names.append("RMW")
             if statement.reduction and not self.program.conventions.reductions_read:
@@ -151,7 +163,18 @@ class Base:
                 return self._inwindow()
             case "syncbar" | "syncwarp" | "syncbarcl" | "execbarcl":
                 return self._guarded(self.barriers.pairs(name))
-            case "mbo" | "phase" | "mbloc" | "issued" | "done" | "inspace" | "acquires" | "same-copy" | "tenant":
+            case (
+                "mbo"
+                | "mbnext"
+                | "phase"
+                | "mbloc"
+                | "issued"
+                | "done"
+                | "inspace"
+                | "acquires"
+                | "same-copy"
+                | "tenant"
+            ):
                 return self._guarded(self.inflight.pairs(name))
             case "api":
                 return self._guarded(())

@@ -17,7 +17,7 @@ from ptxmm.grounded import ensure_grounded
 from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
-from ptxmm.program import Expr, Program
+from ptxmm.program import Expr, Program, Proxy, Space
 from ptxmm.relation import Rel, Symbolic
 from ptxmm.schedule import Schedule
 from ptxmm.solve import Truth, session
@@ -141,23 +141,22 @@ class RacePair:
 def race_pairs(encoding: Encoding) -> list[RacePair] | None:
     """The possible data races (PTX ISA 8.7.1), or None where the model names no causality or no moral strength.
 
-    Accesses of one thread through one proxy do not race; through different proxies they do, where no proxy fence
-    carries causality from one to the other.
+    Accesses of one thread through one proxy do not race, except with what a copy does out of program order; through
+    different proxies they do, where no proxy fence carries causality from one to the other. A read of a tensor map
+    that was written before the kernel races with that, where no acquire is between (PTX ISA 8.9.4).
     """
     cause, strong = encoding.evaluation.named(*CAUSALITY), encoding.evaluation.named(*STRONG)
     if cause is None or strong is None:
         return None
     formulas, found = encoding.formulas, []
-    accesses = [e for e in encoding.graph.events if e.kind in "RW" and e.thread >= 0 and e.guard != -1]
     groups: dict[str, list[Event]] = {}
-    for event in accesses:
-        groups.setdefault(event.object, []).append(event)
+    for event in encoding.graph.events:
+        if event.kind in "RW" and event.guard != -1:
+            groups.setdefault(event.object, []).append(event)
     for events in groups.values():
         for place, one in enumerate(events):
             for other in events[:place]:
-                if (one.thread, one.proxy) == (other.thread, other.proxy) or "W" not in (one.kind, other.kind):
-                    continue
-                if not same_virtual_bytes(one, other):
+                if not _may_race(encoding.program, one, other) or not same_virtual_bytes(one, other):
                     continue
                 literal = formulas.conj(
                     (
@@ -166,8 +165,23 @@ def race_pairs(encoding: Encoding) -> list[RacePair] | None:
                     )
                 )  # fmt: skip
                 if literal != -1:
-                    found.append(RacePair(other.id, one.id, one.object, one.where != other.where, literal))
+                    mixed = one.where != other.where and one.issue < 0 and other.issue < 0
+                    found.append(RacePair(other.id, one.id, one.object, mixed, literal))
     return found
+
+
+def _may_race(program: Program, one: Event, other: Event) -> bool:
+    """Whether two accesses conflict, and nothing in their places already orders them."""
+    if "W" not in (one.kind, other.kind):
+        return False
+    if -1 in (one.thread, other.thread):
+        by_map = Proxy.TENSORMAP in (one.proxy, other.proxy)
+        item = program.physical(one.object)
+        unseen = item.tensormap is not None and not item.tensormap.acquired and item.space is Space.GLOBAL
+        return by_map and unseen
+    if one.issue >= 0 or other.issue >= 0:
+        return one.issue != other.issue
+    return (one.thread, one.proxy) != (other.thread, other.proxy)
 
 
 def may_mix(encoding: Encoding) -> bool:

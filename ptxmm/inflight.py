@@ -44,6 +44,7 @@ class InFlight:
         """The pairs of one of these relations, with their literals."""
         return {
             "mbo": self.mbarriers.order,
+            "mbnext": self.mbarriers.next,
             "phase": self.mbarriers.phases,
             "mbloc": self._same_mbarrier,
             "issued": self._issued,
@@ -107,6 +108,16 @@ class InFlight:
         owners = [(event, self._owner(event)) for event in self.events]
         threads = [thread.place for thread in self.program.threads]
         return [event for event, owner in owners if owner and any(includes(Scope.CTA, owner, p) for p in threads)]
+
+    def over(self, event: Event) -> Lit:
+        """The literal that the CTA whose shared memory an event uses has ended."""
+        owner, threads = self._owner(event), self.program.threads
+        ends = [
+            self.graph.ends[index]
+            for index, thread in enumerate(threads)
+            if owner is not None and includes(Scope.CTA, owner, thread.place)
+        ]
+        return self.graph.formulas.conj(ends)
 
     def _tenant(self) -> Pairs:
         for event in self.lent():

@@ -171,10 +171,21 @@ class Mbarriers:
             if state is not None:
                 phases.setdefault(state.phase, []).append(literal)
         barrier.phases[event.id] = {phase: formulas.disj(literals) for phase, literals in phases.items()}
+        self._token(event, found)
+
+    def _token(self, event: Event, found: Found) -> None:
+        """The register of an arrival holds the token of the state that it found; anything, where that is undefined."""
+        formulas = self.formulas
+        given: dict[int, list[Lit]] = {}
         for state, literal in found.items():
-            if state is not None and event.table:
-                given = token(state, pending=self.graph.counts_pending)
-                formulas.require(-event.guard, -literal, event.table.get(given, -1))
+            if state is not None:
+                given.setdefault(token(state, pending=self.graph.counts_pending), []).append(literal)
+        lost = found.get(None, -1)
+        for value, literal in event.table.items():
+            first = value == min(event.table)
+            says = formulas.disj([*given.get(value, ()), lost if first else -1])
+            formulas.require(-event.guard, -literal, says)
+            formulas.require(-event.guard, literal, -says)
 
     def _completed(self, event: Event, found: Found) -> dict[int, Lit]:
         """For each phase (-1 for none), the literal that the wait finds it complete, having asked for it."""
@@ -203,6 +214,14 @@ class Mbarriers:
         for barrier in self.all.values():
             for (i, j), literal in barrier.before.items():
                 yield i, j, literal
+
+    def next(self) -> Iterable[tuple[int, int, Lit]]:
+        """The pairs of `mbnext`: an operation is the last change of an mbarrier before another operation."""
+        for barrier in self.all.values():
+            for event in barrier.events:
+                for previous, literal in self._previous(barrier, event, barrier.changing):
+                    if previous is not None:
+                        yield previous.id, event.id, literal
 
     def phases(self) -> Iterable[tuple[int, int, Lit]]:
         """The pairs of `phase`: from an arrival or completion in a phase to a wait that finds that phase complete."""

@@ -21,10 +21,10 @@ class Schedule:
     def literal(self, rf: Rel, dep: Rel, later: Iterable[tuple[int, int, Lit]] = ()) -> Lit:
         """The literal that some order in time lets every barrier that was passed complete.
 
-        A generation completes after its arrivals and after the end of the threads it does not wait for; an instruction
-        comes after the barriers before it, an arrival after the instructions before it; a read comes after the write
-        it reads from, an event after the reads it depends on; `later` are pairs of mbarriers and copies in their order
-        in time. Without barriers and residency there is nothing to check.
+        A generation completes after its arrivals and after the end of the threads it does not wait for; an
+        instruction comes after the barriers before it, an arrival after the instructions before it; a read comes
+        after the write it reads from by the same proxy, an event after the reads it depends on; `later` are pairs of
+        mbarriers and copies in their order in time. Without barriers and residency there is nothing to check.
         """
         residency = [(i, thread.after) for i, thread in enumerate(self.program.threads) if thread.after]
         if not self.barriers.groups and not residency:
@@ -32,9 +32,11 @@ class Schedule:
         size = len(self.graph.events)
         threads = len(self.program.threads)
         edges = _Edges(2 * size + threads, self.formulas)
+        events = self.graph.events
         for relation in (rf, dep):
             for i, j, literal in relation.pairs():
-                edges.add(i, j, literal)
+                if events[i].proxy is events[j].proxy or events[i].thread < 0:
+                    edges.add(i, j, literal)
         for i, j, literal in later:
             edges.add(self._done(self.graph.events[i], size), j, literal)
         for thread in range(threads):

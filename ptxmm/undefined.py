@@ -23,7 +23,7 @@ MOST = 3
 
 
 def undefined(encoding: Encoding, *, witness: bool) -> Answer:
-    """Whether an execution, finished or not, reaches an undefined step; `unknown` where a loop was cut or no time left."""
+    """Whether an execution, ended or not, reaches an undefined step; `unknown` where a loop was cut or no time left."""
     formulas = encoding.formulas
     raised = _flags(encoding)
     goal = formulas.disj([encoding.bad, *(literal for _, literal in raised)])
