@@ -8,24 +8,37 @@ in the reads and fences that go, and no register or write is missed. `docs/loops
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import get_args
 
 from ptxmm.program import (
     Assign,
     Assume,
+    Asynchronous,
     Atomic,
     Barrier,
     Branch,
     ClusterBarrier,
+    Elect,
     Exit,
+    Expr,
+    Foreign,
     Label,
     Load,
+    MbarrierArrive,
+    MbarrierPending,
+    MbarrierWait,
     Nop,
     Statement,
     Store,
     WarpSync,
     registers,
 )  # fmt: skip
+
+MEETINGS = (Barrier, ClusterBarrier, WarpSync, Assume)
+STEPS = tuple(kind for kind in get_args(Asynchronous) if kind not in (MbarrierWait, MbarrierPending, Elect))
+"""What counts each time that it happens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,7 @@ def _successors(body: tuple[Statement, ...], labels: dict[str, int], pc: int) ->
 
 def _independent(body: tuple[Statement, ...], after: list[list[int]], live: list[set[str]], loop: Loop) -> bool:
     repeated = _repeated(after, loop)
-    if any(isinstance(body[pc], (Barrier, ClusterBarrier, WarpSync, Assume)) for pc in repeated):
+    if any(isinstance(body[pc], MEETINGS + STEPS) for pc in repeated):
         return False
     names = {name for pc in repeated for name in written(body[pc])}
     return not names & live[loop.start]
@@ -116,8 +129,14 @@ def written(statement: Statement) -> tuple[str, ...]:
             return tuple(name for name in names if name is not None)
         case Assign(dst=name):
             return (name,)
-        case Barrier(dst=str(name)):
+        case Barrier(dst=str(name)) | MbarrierArrive(dst=str(name)) | MbarrierWait(dst=str(name)):
             return (name,)
+        case MbarrierPending(dst=name):
+            return (name,)
+        case Elect(dst=dst, pred=pred):
+            return tuple(name for name in (dst, pred) if name is not None)
+        case Foreign(dst=names):
+            return names
     return ()
 
 
@@ -138,7 +157,15 @@ def _reads(statement: Statement) -> frozenset[str]:
             found = found.union(registers(statement.id), registers(statement.count), registers(statement.pred))
         case WarpSync(mask=mask):
             found |= registers(mask)
-    return found
+    return found.union(*map(registers, _asynchronous(statement))) if isinstance(statement, Asynchronous) else found
+
+
+def _asynchronous(statement: Asynchronous) -> Iterator[Expr | None]:
+    """The operands of an instruction on mbarriers, copies and tensor maps."""
+    for held in fields(statement):
+        value = getattr(statement, held.name)
+        if held.name != "guard":
+            yield from (e for e in (value if isinstance(value, tuple) else (value,)) if isinstance(e, Expr))
 
 
 def _live(body: tuple[Statement, ...], after: list[list[int]], kept: frozenset[str] | None) -> list[set[str]]:
