@@ -155,6 +155,7 @@ class Bases:
     """The base sets and relations of candidates, from those of their strands, which many candidates share."""
 
     program: Program
+    names: tuple[str, ...] = FROM_PATHS
     known: dict[tuple[int, int], dict[str, Rows]] = field(default_factory=dict)
 
     def of(self, strands: tuple[Strand, ...]) -> tuple[dict[str, int], dict[str, Rows]]:
@@ -171,7 +172,7 @@ class Bases:
         for strand, shift in together:
             for name, events in strand.sets.items():
                 sets[name] |= events << shift
-        relations: dict[str, list[int]] = {name: [] for name in FROM_PATHS}
+        relations: dict[str, list[int]] = {name: [] for name in self.names}
         for strand in strands:
             blocks = [(self.between(strand, other), shift) for other, shift in together]
             for name, found in relations.items():

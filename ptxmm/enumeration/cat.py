@@ -115,6 +115,10 @@ class Meaning:
                 return rows.intersection(self.relation(left), self.relation(right))
             case Diff(left, right):
                 return rows.difference(self.relation(left), self.relation(right))
+            case Seq(Identity(inner), right):
+                return rows.starting(self.events(inner), self.relation(right))
+            case Seq(left, Identity(inner)):
+                return rows.ending(self.relation(left), self.events(inner))
             case Seq(left, right):
                 return rows.sequence(self.relation(left), self.relation(right))
             case Complement(arg):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from ptxmm.enumeration.memory import Spot, part
 from ptxmm.enumeration.path import Path
 
+WORTH_ASKING = 5
 Content = tuple[str, int, int, int]
 Chosen = tuple[Path, ...]
 
@@ -80,11 +82,12 @@ class Combiner:
         if not lists:
             yield before
             return
+        below = prod(len(paths) for paths in lists[1:])
         later = frozenset[Content]().union(*(one.writes for paths in lists[1:] for one in paths))
         for one in lists[0]:
             now, lacking = there | one.writes, (missing | one.reads) - there - one.writes
             chosen = (*before, one.path)
-            if lacking <= later and (len(lists) == 1 or len(chosen) < 2 or self.possible(chosen, later)):
+            if lacking <= later and (below < WORTH_ASKING or len(chosen) < 2 or self.possible(chosen, later)):
                 yield from self.chosen(lists[1:], chosen, lacking, now)
 
 

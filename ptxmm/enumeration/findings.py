@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from ptxmm.enumeration.cat import Meaning
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.features import not_followed, unsupported
 from ptxmm.enumeration.final import Column, asked_columns, final_registers, final_states
@@ -57,6 +58,7 @@ def enumerate_all(
     found.gave_up = not_followed(program)
     found.partial = bool(found.gave_up)
     if found.unsupported or found.gave_up:
+        found.hangs = dict.fromkeys(hangs, Answer("unknown", why=found.void))
         return found
     try:
         search = Search(program, model, options.bound, Budget(options.timeout), waits)
@@ -105,7 +107,10 @@ def collect(search: Search, found: Findings, *, races: bool) -> None:
     barriers = any(isinstance(item, Barrier | ClusterBarrier | WarpSync) for one in search.program.threads
                    for item in one.body)  # fmt: skip
     search.ends = lambda ends: races or barriers or adds_by_its_ends(ends)
-    search.wanted = lambda skeleton: races or adds(skeleton, found, memory=memory)
+    search.wanted = lambda skeleton: races or barriers or adds(skeleton, found, memory=memory)
+    search.matters = lambda skeleton, start: (
+        adds(skeleton, found, memory=memory) or (races and may_race(skeleton, start, found))
+    )
     for execution in search:
         found.undefined = found.undefined or execution.undefined
         if not execution.scheduled:
@@ -123,15 +128,27 @@ def adds_by_its_ends(ends: tuple[str, ...]) -> bool:
 
 
 def adds(skeleton: Skeleton, found: Findings, *, memory: bool) -> bool:
-    """Whether a candidate may add to the final states, where races are not asked for."""
+    """Whether a candidate may add to the final states, or to what is not known."""
     ends = {path.end for path in skeleton.paths}
     if ends & {"cut", "undefined"}:
         return ("cut" in ends and not found.cut) or ("undefined" in ends and not found.undefined)
     if memory or not skeleton.finished:
-        return True
+        return skeleton.finished
     registers = final_registers(skeleton)
     values = tuple(registers.get(one, 0) for one in found.columns if isinstance(one, FinalReg))
     return values not in found.states
+
+
+def may_race(skeleton: Skeleton, start: Meaning, found: Findings) -> bool:
+    """Whether a candidate may add a race, by what its paths say of the order and strength of accesses."""
+    names = (start.rules.find(*CAUSALITY), start.rules.find(*STRENGTH))
+    known = [start.relations[name] for name in names if name is not None and start.rules.stages[name] == 0]
+    return any(
+        one.spot is not None and other.spot is not None
+        and (one.spot.object not in found.raced or not (found.mixed or one.spot.matches(other.spot)))
+        and not any(relation[one.id] >> other.id & 1 or relation[other.id] >> one.id & 1 for relation in known)
+        for one, other in conflicts(skeleton)
+    )  # fmt: skip
 
 
 def note_states(execution: Found, found: Findings) -> None:

@@ -34,7 +34,8 @@ class Hangs:
     def answer(self) -> Answer:
         search, unsure = self.search, ""
         search.coherence_matters, search.once = True, False
-        search.wanted, search.ends, search.more = lambda skeleton: True, self.may_hang, self.halted
+        search.wanted, search.matters = lambda skeleton: True, lambda skeleton, start: True
+        search.ends, search.more = self.may_hang, self.halted
         try:
             for found in search:
                 ends = tuple(path.end for path in found.skeleton.paths)

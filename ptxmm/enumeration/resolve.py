@@ -49,10 +49,10 @@ class Resolver:
         needed = options(self.skeleton, self.missing)
         if needed is None:
             return
-        needed.sort(key=len)
-        empty = (0,) * self.start.size
-        start = self.settled((), empty, self.first)
-        yield from self.reading(start, needed) if start is not None else ()
+        certain = tuple(one for (one, *others) in needed if not others)
+        start = self.settled(certain, (0,) * self.start.size, self.first)
+        if start is not None:
+            yield from self.reading(start, sorted((one for one in needed if len(one) > 1), key=len))
 
     def reading(self, partial: Partial, needed: list[Taken]) -> Iterator[Partial]:
         """Choose where the next read takes its bytes from."""
@@ -90,14 +90,15 @@ class Resolver:
             return
         for a, b in (pair, pair[::-1]):
             self.budget.spend()
-            then = self.settled(partial.taken, partial.fences, with_pair(partial.co, a, b))
+            then = self.settled(partial.taken, partial.fences, with_pair(partial.co, a, b), partial.read)
             if then is not None:
                 yield from self.ordering(then)
 
-    def settled(self, taken: Taken, fences: Rows, co: Rows) -> Partial | None:
-        """The choices with the coherence that they force, None where the model forbids them."""
-        rf = rows.rows(((write, read) for read, _, write in taken), self.start.size)
-        read = self.start.after(EARLIER, {"rf": rf, "sync_fence": fences}, self.apart)
+    def settled(self, taken: Taken, fences: Rows, co: Rows, read: Meaning | None = None) -> Partial | None:
+        """The choices with the coherence that they force, None where the model forbids them; `read` if it is known."""
+        if read is None:
+            rf = rows.rows(((write, read) for read, _, write in taken), self.start.size)
+            read = self.start.after(EARLIER, {"rf": rf, "sync_fence": fences}, self.apart)
         if read is None:
             return None
         forced = co

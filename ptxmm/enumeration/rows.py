@@ -95,6 +95,16 @@ def sequence(left: Rows, right: Rows) -> Rows:
     return tuple(found)
 
 
+def starting(events: int, relation: Rows) -> Rows:
+    """The pairs that start in a set."""
+    return tuple(row if events >> event & 1 else 0 for event, row in enumerate(relation))
+
+
+def ending(relation: Rows, events: int) -> Rows:
+    """The pairs that end in a set."""
+    return tuple(row & events for row in relation)
+
+
 def closure(relation: Rows) -> Rows:
     """The transitive closure: paths through the first events, one more at a time.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ptxmm.enumeration.barriers import RELATIONS, Plan, plans
-from ptxmm.enumeration.base import Bases, Strand
+from ptxmm.enumeration.base import FROM_PATHS, Bases, Strand
 from ptxmm.enumeration.cat import Meaning
 from ptxmm.enumeration.choices import Sources, coherences, fence_orders, options, reads_from
 from ptxmm.enumeration.combine import Chosen, Combiner, Content
@@ -17,10 +17,11 @@ from ptxmm.enumeration.resolve import Resolver
 from ptxmm.enumeration.rows import Pairs, bits, pairs, rows
 from ptxmm.enumeration.schedule import possible
 from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
-from ptxmm.enumeration.theory import LAST, Theory, covers, theory
+from ptxmm.enumeration.theory import LAST, STAGES, Theory, covers, theory
 from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import Table, fixpoint
-from ptxmm.model import Model
+from ptxmm.model import RELATIONS as ALL_RELATIONS
+from ptxmm.model import SETS, Model
 from ptxmm.program import Program
 
 CAUSALITY = ("cause", "causality")
@@ -49,7 +50,8 @@ class Search:
 
     With `waits`, loops that only wait are followed until they come back to where they were, without they are unrolled.
     `coherence_matters` says that the final memory is asked for, `once` that one execution a candidate is enough;
-    `wanted` may refuse candidates that add nothing, `ends` ways in which the threads of a candidate end.
+    `wanted` may refuse candidates that add nothing, `matters` those of which it is known what their paths decide,
+    `ends` ways in which the threads of a candidate end; `more` gives further paths of a thread, for one that it has.
     """
 
     program: Program
@@ -60,6 +62,7 @@ class Search:
     coherence_matters: bool = True
     once: bool = False
     wanted: Callable[[Skeleton], bool] = lambda skeleton: True
+    matters: Callable[[Skeleton, Meaning], bool] = lambda skeleton, start: True
     ends: Callable[[tuple[str, ...]], bool] = lambda ends: True
     more: Callable[[int, Path], Iterator[Path]] = lambda thread, path: iter(())
     table: Table = field(init=False)
@@ -86,6 +89,9 @@ class Search:
             controlled = covers(self.model, ("rf", "data", "addr", "ctrl"))
             reach = Reach(self.program, self.graphs, self.table, self.whole, controlled, self.waits, self.budget)
             self.each = reach.paths()
+            self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), self.absent())
+            used = self.rules.used()
+            self.bases.names = tuple(name for name in FROM_PATHS if name in used)
         each = [
             list(dict.fromkeys([*found, *(other for path in found for other in self.more(thread, path))]))
             for thread, found in enumerate(self.each)
@@ -93,6 +99,16 @@ class Search:
         for chosen in Combiner(each, self.table.initial, self.whole, self.beginning, self.ends):
             self.budget.spend()
             yield from self.candidates(chosen)
+
+    def absent(self) -> set[str]:
+        """The base sets and relations that are empty in all candidates."""
+        present = {"IW", "W", "M", "GEN", "WEAK", "_", *FROM_PATHS, *STAGES}
+        for thread, found in enumerate(self.each):
+            for path in found:
+                sets = Strand(self.program, path_events(thread, path)).sets
+                present.update(name for name, events in sets.items() if events)
+        present.update(RELATIONS if "B" in present else ())
+        return {*SETS, *ALL_RELATIONS} - (present if "SC" in present else present - {"sync_fence"})
 
     def beginning(self, chosen: Chosen, later: frozenset[Content]) -> bool:
         """Whether the model allows the paths of the first threads, if other threads may write certain contents.
@@ -144,7 +160,7 @@ class Search:
         why = next((path.why for path in chosen if path.end == "undefined"), "")
         for plan in plans(skeleton):
             start = self.meaning(skeleton, plan).after({0}, {})
-            if start is None:
+            if start is None or not (plan.undefined or self.matters(skeleton, start)):
                 continue
             complete = self.resolved if self.simple else self.completions
             for found in complete(skeleton, start):

@@ -69,6 +69,13 @@ class Theory:
         """The definition that one of these names has at the end of the model."""
         return next((self.latest[name] for name in names if self.latest.get(name, name) != name), None)
 
+    def used(self) -> set[str]:
+        """The names that are needed to compute all of it, and the choices of an execution."""
+        bodies: list[Expr] = []
+        for _, statement in self.statements:
+            bodies += [body for _, body in statement.bindings] if isinstance(statement, LetRec) else [statement.body]
+        return {"id", "po", "sr"}.union(*(names(body) for body in bodies))
+
     def keeps_what_remains(self) -> bool:
         """Whether an execution that the model allows stays allowed when reads and fences are taken out of it.
 
@@ -122,8 +129,12 @@ def variance(expr: Expr, known: Mapping[str, int]) -> int:
     return max(most, 1) if isinstance(expr, Seq | Plus | Star | Domain | Range) else most
 
 
-def theory(model: Model, also: Collection[str]) -> Theory:
-    """Rename so that each name is defined once, and keep what the axioms and the names in `also` need."""
+def theory(model: Model, also: Collection[str], empty: Collection[str] = ()) -> Theory:
+    """Rename so that each name is defined once, and keep what the axioms and the names in `also` need.
+
+    What is `empty` in all candidates takes no time to compute.
+    """
+    nothing = set(empty)
     latest = {name: name for name in (*SETS, *RELATIONS)}
     stages = {name: STAGES.get(name, 0) for name in latest}
     parted = Parted(stages, set(SETS))
@@ -131,12 +142,14 @@ def theory(model: Model, also: Collection[str]) -> Theory:
     for number, statement in enumerate(model.statements):
         match statement:
             case Let(name, body):
-                body, own = renamed(body, latest), f"{name}#{number}"
+                body, own = without(renamed(body, latest), nothing), f"{name}#{number}"
                 latest[name] = own
+                if body == Empty():
+                    nothing.add(own)
                 found += parted.defined(own, body)
             case LetRec(bindings):
                 latest |= {name: f"{name}#{number}" for name, _ in bindings}
-                bodies = tuple((latest[name], renamed(body, latest)) for name, body in bindings)
+                bodies = tuple((latest[name], without(renamed(body, latest), nothing)) for name, body in bindings)
                 stages |= {name: 0 for name, _ in bodies}
                 when = max(stage(body, stages) for _, body in bodies)
                 stages |= {name: when for name, _ in bodies}
@@ -144,7 +157,7 @@ def theory(model: Model, also: Collection[str]) -> Theory:
                 found += [due for _, _, dues in split for due in dues]
                 found.append((when, LetRec(tuple((name, body) for name, body, _ in split))))
             case Axiom(name, check, body, negated, flag):
-                body = renamed(body, latest)
+                body = without(renamed(body, latest), nothing)
                 if not flag:
                     when = stage(body, stages)
                     body, dues = parted.split(body, when)
@@ -226,6 +239,26 @@ def renamed(expr: Expr, latest: Mapping[str, str]) -> Expr:
     if isinstance(expr, Name):
         return Name(latest[expr.text])
     return type(expr)(*(renamed(below, latest) for below in parts(expr)))
+
+
+def without(expr: Expr, nothing: Collection[str]) -> Expr:
+    """An expression in which some names denote nothing.
+
+    >>> from ptxmm.model import Seq
+    >>> without(Union(Seq(Name("po"), Name("sync")), Name("po")), {"sync"}) == Name("po")
+    True
+    """
+    if isinstance(expr, Name | Empty):
+        return Empty() if isinstance(expr, Name) and expr.text in nothing else expr
+    expr = type(expr)(*(without(below, nothing) for below in parts(expr)))
+    match expr:
+        case Union(Empty(), other) | Union(other, Empty()) | Diff(other, Empty()):
+            return other
+        case Optional(Empty()) | Star(Empty()):
+            return Name("id")
+        case Complement():
+            return expr
+    return Empty() if Empty() in parts(expr)[: 1 if isinstance(expr, Diff) else 2] else expr
 
 
 def stage(expr: Expr, stages: Mapping[str, int]) -> int:
