@@ -230,11 +230,12 @@ class Accesses:
         read.table = self.read_table(read)
         written = combined(logic, read.table, given[0], lambda a, b: arith.atomic(op, a, (b, b), lane) or 0)
         happens: Lit = 1
+        adds: Lit = 1
         if op == "cas":
             happens = logic.disj(
                 [logic.both(a, b) for v, a in read.table.items() for w, b in given[0].items() if v == w]
             )
-            written = given[1]
+            written, adds = given[1], happens
             if self.program.conventions.failed_cas_writes:
                 written, happens = choice(logic, happens, given[1], read.table), 1
         elif op == "exch":
@@ -244,5 +245,15 @@ class Accesses:
         if op in ("add", "sub") and len(given[0]) == 1 and next(iter(given[0].values())) == 1:
             amount = next(iter(given[0]))
             write.step = wrap(amount if op == "add" else -amount, lane.bits)
+        elif op == "cas" and self.walk.exact:
+            write.step = _difference(given[0], given[1], lane)
+            write.adds = adds if happens == 1 else 1
         self.write(write, written, deps)
         return read.table, read.id
+
+
+def _difference(before: Table, after: Table, kind: Type) -> int | None:
+    """By how much one table is more than another, where that is the same in every execution."""
+    differences = {wrap(b - a, kind.bits) for a, x in before.items() for b, y in after.items() if x == y}
+    moved = {wrap(value + step, kind.bits): literal for step in differences for value, literal in before.items()}
+    return differences.pop() if len(differences) == 1 and moved == after else None

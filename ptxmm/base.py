@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from ptxmm import inflight
+from ptxmm.along import Closure
 from ptxmm.barriers import Barriers
-from ptxmm.chains import Closure
 from ptxmm.choices import Choices
 from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
@@ -284,7 +284,12 @@ class Base:
     def _fr(self) -> Rel:
         found: dict[tuple[int, int], list[Lit]] = {}
         both = self.formulas.both
+        for (read, _), after in self.choices.overwriting.items():
+            for write, literal in after:
+                found.setdefault((read, write), []).append(literal)
         for (read, cell), sources in self.choices.sources.items():
+            if (read, cell) in self.choices.overwriting:
+                continue
             for later in self.choices.writers[self.events[read].object, cell]:
                 for write, literal in sources:
                     if write != later.id:

@@ -1,185 +1,182 @@
-"""Words that only atomic operations write: their writes stand in a total order, and each reads the one just before.
+"""Words whose accesses stand in a row: writes are ordered, and an atomic operation reads the one just before.
 
-Where all writes of a word but the initial one are the write halves of atomic operations that run in every execution and
-are pairwise morally strong, coherence is a total order of them, and an atomic operation reads its predecessor in it.
-That follows from the axioms of coherence and atomicity; `chain_lemma` has Z3 prove it from the model file before any
-chain is used. Reads-from, the values of sums, and the closure of observation then have closed forms, without which the
-question "how can the count be N although one of N additions is not before" is a pigeonhole for the solver.
+Where all writes of a word but the initial one are pairwise morally strong, coherence is a total order of those that
+run, and an atomic operation that writes reads its predecessor in it. That follows from the axioms of coherence and
+atomicity; `chain_lemma` has Z3 prove it from the model file before any chain is used. Every write gets a place, the two
+halves of an atomic operation the same one; every other read, and the read of an atomic operation that does not write,
+gets a place just behind the write that it reads from. Reads-from, from-reads, the values of counters and the closures
+of observation then have closed forms, without which the question "how can the count be N although one of N additions is
+not before" is a pigeonhole for the solver.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from ptxmm.events import Event
 from ptxmm.formula import Formulas, Lit
 from ptxmm.memory import Range
-from ptxmm.program import Atomic, Order, Proxy
-from ptxmm.relation import Rel, Row
+from ptxmm.program import Order, Proxy
+from ptxmm.relation import Rel
 
 SHORTEST = 3
+CLAUSES = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chain:
-    """The atomic operations on one cell: ids of their reads and writes, place by place, and the literals between them.
+    """The accesses of one cell in a row.
 
-    `before[i, k]` says that operation `i` precedes `k`, `reads[i, k]` that `k` reads from `i`, `first[k]` that `k`
-    reads the initial value.
+    `writes` are the writes place by place, `runs` the literals that they happen. `place` is that of each read: the
+    number of its write, or one after all of these. `before[i, k]` says that write `i` stands before place `k`, whether
+    or not they run.
     """
 
     cell: tuple[str, Range]
-    read: tuple[int, ...]
-    write: tuple[int, ...]
+    writes: tuple[Event, ...]
+    runs: tuple[Lit, ...]
+    reads: tuple[Event, ...]
+    place: dict[int, int]
     before: dict[tuple[int, int], Lit]
-    reads: dict[tuple[int, int], Lit]
-    first: tuple[Lit, ...]
+    formulas: Formulas
+    gaps: dict[tuple[int, int], Lit] = field(default_factory=dict)
+
+    def others(self, k: int) -> Iterator[int]:
+        """The writes at other places."""
+        return (i for i in range(len(self.writes)) if i != k)
+
+    def precedes(self, i: int, k: int) -> Lit:
+        """The literal that write `i` runs, before place `k`."""
+        return self.formulas.both(self.runs[i], self.before[i, k])
+
+    def ordered(self, i: int, k: int) -> Lit:
+        """The literal that write `i` runs and precedes write `k`, which runs too, in coherence."""
+        return self.formulas.conj((self.runs[i], self.runs[k], self.before[i, k]))
+
+    def gap(self, i: int, k: int) -> Lit:
+        """The literal that no write that runs stands between write `i` and place `k`."""
+        if (i, k) not in self.gaps:
+            self.gaps[i, k] = literal = self.formulas.var()
+            self.formulas.define(literal, Gap(self, i, k))
+        return self.gaps[i, k]
+
+    def sources(self, read: Event) -> Iterator[tuple[int, Lit]]:
+        """The writes that a read can read from, each with the literal that it does; the initial write is left out."""
+        k = self.place[read.id]
+        for i in self.others(k):
+            before = self.before[i, k]
+            if before != -1 and self.runs[i] != -1:
+                yield i, self.formulas.conj((read.guard, self.runs[i], before, self.gap(i, k)))
+
+    def first(self, read: Event) -> Lit:
+        """The literal that a read runs before every write that runs."""
+        k = self.place[read.id]
+        return self.formulas.conj((read.guard, *(-self.precedes(m, k) for m in self.others(k))))
+
+    def overwriting(self, read: Event) -> Iterator[tuple[int, Lit]]:
+        """The writes that can come after what a read returns, each with the literal that it does."""
+        k = self.place[read.id]
+        for m in range(len(self.writes)):
+            behind = 1 if m == k else -self.before[m, k]
+            literal = self.formulas.conj((read.guard, self.runs[m], behind))
+            if literal != -1:
+                yield m, literal
 
 
-def chain_of(cell: tuple[str, Range], writers: list[Event], events: list[Event], strong: Rel) -> list[Event] | None:
-    """The writes of a cell, if they can be a chain."""
-    mine = [w for w in writers if w.thread >= 0]
-    if len(mine) < SHORTEST or any(not _certain(w, events, cell) for w in mine):
-        return None
-    if len({w.virtual for w in mine}) > 1:
-        return None
-    pairwise = all(strong.must[w.id] >> v.id & 1 for w in mine for v in mine if w.id != v.id)
-    return mine if pairwise else None
-
-
-def _certain(write: Event, events: list[Event], cell: tuple[str, Range]) -> bool:
-    if not isinstance(write.statement, Atomic) or write.rmw < 0 or write.guard != 1 or write.order is Order.WEAK:
-        return False
-    read = events[write.rmw]
-    whole = write.cells == read.cells == (cell[1],) == (write.where,)
-    return read.guard == 1 and whole and write.proxy is Proxy.GENERIC
-
-
-def ordered(cell: tuple[str, Range], writes: list[Event], formulas: Formulas) -> Chain:
-    """The literals of a total order of the writes; its transitivity goes to the formulas."""
-    count = len(writes)
-    before: dict[tuple[int, int], Lit] = {}
-    for k in range(count):
-        for i in range(k):
-            literal = formulas.var()
-            before[i, k], before[k, i] = literal, -literal
-    clauses = formulas.clauses
-    for k in range(count):
-        for j in range(k):
-            for i in range(j):
-                clauses.append((-before[i, j], -before[j, k], before[i, k]))
-                clauses.append((before[i, j], before[j, k], -before[i, k]))
-        formulas.tick()
-    reads: dict[tuple[int, int], Lit] = {}
-    for k in range(count):
-        for i in range(count):
-            if i != k:
-                between = (-formulas.both(before[i, m], before[m, k]) for m in range(count) if m not in (i, k))
-                reads[i, k] = formulas.conj((before[i, k], *between))
-    first = tuple(formulas.conj([before[k, m] for m in range(count) if m != k]) for k in range(count))
-    return Chain(cell, tuple(w.rmw for w in writes), tuple(w.id for w in writes), before, reads, first)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What each operation of a chain of constant additions reads: the initial value and the steps before it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Gap:
+    """That no write which runs stands between write `i` and place `k`."""
 
     chain: Chain
-    start: int
-    steps: tuple[int, ...]
-    modulus: int
-    formulas: Formulas
+    i: int
+    k: int
 
-    def reads(self, k: int, value: int) -> Lit:
-        """The literal that operation `k` reads `value`."""
-        others = [(self.steps[i], self.chain.before[i, k]) for i in range(len(self.steps)) if i != k]
-        ahead = [0]
-        for step, _ in reversed(others):
-            ahead.append(ahead[-1] + step)
-        ahead.reverse()
-        wraps = self.start + ahead[0] >= self.modulus
-        memo: dict[tuple[int, int], Lit] = {}
+    def _between(self) -> Iterator[tuple[Lit, Lit, Lit]]:
+        chain, i, k = self.chain, self.i, self.k
+        return ((chain.runs[m], chain.before[i, m], chain.before[m, k]) for m in chain.others(k) if m != i)
 
-        def rest(place: int, missing: int) -> Lit:
-            """The literal that the operations from `place` on bring what is missing."""
-            if wraps:
-                missing %= self.modulus
-            elif not 0 <= missing <= ahead[place]:
-                return -1
-            if place == len(others):
-                return 1 if missing == 0 else -1
-            key = (place, missing)
-            if key not in memo:
-                step, literal = others[place]
-                self.formulas.deadline.check()
-                with_it = self.formulas.both(literal, rest(place + 1, missing - step))
-                without = self.formulas.both(-literal, rest(place + 1, missing))
-                memo[key] = self.formulas.disj((with_it, without))
-            return memo[key]
+    def formula(self) -> Lit:
+        formulas = self.chain.formulas
+        return formulas.conj([-formulas.conj(three) for three in self._between()])
 
-        return rest(0, value - self.start)
+    def needs(self) -> Iterator[Lit]:
+        return (literal for three in self._between() for literal in three)
+
+    def holds(self, true: Callable[[Lit], bool]) -> bool:
+        return not any(true(first) and true(second) and true(runs) for runs, first, second in self._between())
 
 
-def sums(chain: Chain, start: int, writes: list[Event], formulas: Formulas) -> Sums | None:
-    """The sums of a chain whose operations all add constants to an integer, or None."""
-    steps = [write.step for write in writes]
-    if any(step is None for step in steps) or writes[0].type.floating:
-        return None
-    known = tuple(step for step in steps if step is not None)
-    return Sums(chain, start, known, 1 << writes[0].type.bits, formulas)
+def chain_of(cell: tuple[str, Range], writers: Sequence[Event], events: Sequence[Event], strong: Rel) -> list[Event]:
+    """The writes of a cell, if they can be a chain; none otherwise."""
+    mine = [w for w in writers if w.thread >= 0]
+    if sum(w.rmw >= 0 for w in mine) < SHORTEST or len({w.virtual for w in mine}) > 1:
+        return []
+    halves = [[w, events[w.rmw]] if w.rmw >= 0 else [w] for w in mine]
+    if not all(_whole(half, cell[1]) for pair in halves for half in pair):
+        return []
+    masks = [sum(1 << half.id for half in pair) for pair in halves]
+    everything = sum(masks)
+    for write, mask in zip(mine, masks, strict=True):
+        if everything & ~mask & ~strong.must[write.id]:
+            return []
+    return mine
 
 
-class Closure:
-    """The transitive closure of what happens along chains, by which closures of larger relations are built.
+def _whole(access: Event, cell: Range) -> bool:
+    same = access.cells == (cell,) == (access.where,) and access.issue < 0
+    return same and access.order is not Order.WEAK and access.proxy is Proxy.GENERIC
 
-    `known` holds, for two operations `i` before `k`: from the write and the read of `i` to the write and the read of
-    `k`; and from the read to the write of one operation.
+
+def in_a_row(
+    cell: tuple[str, Range], writes: Sequence[Event], runs: Sequence[Lit], events: Sequence[Event], formulas: Formulas
+) -> Chain:
+    """The places of a word's accesses; what makes them a total order goes to the formulas."""
+    place = {w.rmw: k for k, w in enumerate(writes) if w.rmw >= 0}
+    for event in events:
+        reads_it = event.kind == "R" and event.guard != -1 and event.object == cell[0]
+        if reads_it and event.id not in place and event.cells == (cell[1],) == (event.where,):
+            place[event.id] = len(place) + sum(w.rmw < 0 for w in writes)
+    reads = tuple(events[read] for read in place)
+    chain = Chain(cell, tuple(writes), tuple(runs), reads, place, {}, formulas)
+    _order(chain)
+    return chain
+
+
+def _order(chain: Chain) -> None:
+    """Compare every write with every place, by integers where there are many of them.
+
+    A comparison of integers breaks ties by number, so that it is a total order whatever the integers are. Writes of
+    one thread stand in program order.
     """
+    writes, formulas, before = chain.writes, chain.formulas, chain.before
+    count = len(writes)
+    places = max(count, *(k + 1 for k in chain.place.values()))
+    base = 1 + max((number for pair in formulas.places.values() for number in pair), default=-1)
+    by_number = places > CLAUSES
+    for k in range(places):
+        for i in range(min(k, count)):
+            literal = formulas.earlier(base + i, base + k) if by_number else formulas.var()
+            if k < count and _in_program_order(writes[i], writes[k]):
+                formulas.require(literal)
+                literal = 1
+            before[i, k] = literal
+            if k < count:
+                before[k, i] = -literal
+    if not by_number:
+        _transitive(chain, places)
 
-    def __init__(self, chains: list[Chain], size: int) -> None:
-        self.chains, self.size = chains, size
-        self.known: dict[tuple[int, int], Lit] = {}
-        self.reads: dict[tuple[int, int], Lit] = {}
-        for chain in chains:
-            for (i, k), literal in chain.before.items():
-                for source in (chain.write[i], chain.read[i]):
-                    for target in (chain.write[k], chain.read[k]):
-                        self.known[source, target] = literal
-            for (i, k), literal in chain.reads.items():
-                self.reads[chain.write[i], chain.read[k]] = literal
-            for read, write in zip(chain.read, chain.write, strict=True):
-                self.known[read, write] = 1
 
-    def split(self, a: Rel) -> tuple[Rel, Rel] | None:
-        """The closure of the part of `a` that runs along chains, and the rest of `a`; None where no chain is whole."""
-        nodes: set[int] = set()
-        for chain in self.chains:
-            nodes |= self._whole(chain, a)
-        if not nodes:
-            return None
-        closed: dict[int, Row] = {}
-        certain = [0] * self.size
-        for (i, j), literal in self.known.items():
-            if i in nodes and j in nodes:
-                if literal == 1:
-                    certain[i] |= 1 << j
-                else:
-                    closed.setdefault(i, {})[j] = literal
-        must, may = [0] * self.size, dict[int, Row]()
-        for i, j, literal in a.pairs():
-            if not (i in nodes and j in nodes and literal in (self.known.get((i, j)), self.reads.get((i, j)))):
-                if literal == 1:
-                    must[i] |= 1 << j
-                else:
-                    may.setdefault(i, {})[j] = literal
-        return Rel(certain, closed, transitive=True), Rel(must, may)
+def _in_program_order(first: Event, second: Event) -> bool:
+    """Whether two writes, the first with the lower number, are steps of one thread one after another."""
+    return first.thread == second.thread and first.node < second.node
 
-    def _whole(self, chain: Chain, a: Rel) -> set[int]:
-        """The events of a chain whose closure `a` generates: reads and writes, or reads alone, or writes alone."""
-        shapes = ((chain.write, chain.read, True), (chain.read, chain.read, False), (chain.write, chain.write, False))
-        for sources, targets, alternating in shapes:
-            steps = all(a.lit(sources[i], targets[k]) == literal for (i, k), literal in chain.reads.items())
-            halves = not alternating or all(a.lit(r, w) == 1 for r, w in zip(chain.read, chain.write, strict=True))
-            if steps and halves:
-                return {*sources, *targets}
-        return set()
+
+def _transitive(chain: Chain, places: int) -> None:
+    before, require, count = chain.before, chain.formulas.require, len(chain.writes)
+    for k in range(places):
+        for j in range(min(k, count)):
+            for i in range(j):
+                require(-before[i, j], -before[j, k], before[i, k])
+                require(before[i, j], before[j, k], -before[i, k])
+        chain.formulas.tick()

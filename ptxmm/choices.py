@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from ptxmm.chains import Chain, chain_of, ordered, sums
+from ptxmm.chains import Chain, chain_of, in_a_row
+from ptxmm.counters import Counter, counter_of
 from ptxmm.events import Event, EventGraph
-from ptxmm.formula import Lit
+from ptxmm.forced import asserted, units
+from ptxmm.formula import Formulas, Lit
 from ptxmm.memory import Range, part
 from ptxmm.relation import Rel
 from ptxmm.values import Table, gathered
@@ -29,64 +31,102 @@ class Choices:
                     self.writers.setdefault((event.object, cell), []).append(event)
         self.sources: dict[tuple[int, Range], list[tuple[int, Lit]]] = {}
         self.before: dict[tuple[int, int], Lit] = {}
+        self.overwriting: dict[tuple[int, Range], list[tuple[int, Lit]]] = {}
         self.chains: list[Chain] = []
-        self.summed: set[tuple[str, Range]] = set()
-        chained = self._chain(strong) if strong is not None else set()
+        self.counters: dict[tuple[str, Range], Counter] = {}
+        if strong is not None:
+            self._chain(strong)
         self._order_writes()
         for event in graph.events:
-            if event.kind == "R" and event.guard != -1 and event.id not in chained:
+            placed = all((event.id, cell) in self.sources for cell in event.cells)
+            if event.kind == "R" and event.guard != -1 and not placed:
                 self._read_from(event)
 
-    def _chain(self, strong: Rel) -> set[int]:
-        """Order the words that only atomic operations write; the ids of their reads."""
-        events, done = self.graph.events, set[int]()
-        for cell, writers in self.writers.items():
-            writes = chain_of(cell, writers, events, strong)
-            if writes is not None:
-                chain = ordered(cell, writes, self.formulas)
-                self.chains.append(chain)
-                done.update(chain.read)
-                self._follow(chain, writers[0], writes)
-        return done
+    # --- chains -------------------------------------------------------------------------------------------------------
 
-    def _follow(self, chain: Chain, initial: Event, writes: list[Event]) -> None:
-        """Coherence, reads-from and values of a chain from its order."""
-        for (i, k), literal in chain.before.items():
-            self.before[chain.write[i], chain.write[k]] = literal
-        start = next(iter(initial.table))
-        found = sums(chain, start, writes, self.formulas)
-        for k, write in enumerate(writes):
-            read = self.graph.events[write.rmw]
-            others = [(chain.write[i], chain.reads[i, k]) for i in range(len(writes)) if i != k]
-            self.sources[read.id, chain.cell[1]] = [(initial.id, chain.first[k]), *others]
-            if found is not None:
-                self._define(read.table, partial(found.reads, k))
-                continue
-            self._one_value(read)
-            for source, literal in self.sources[read.id, chain.cell[1]]:
-                for value, lit in self.graph.events[source].table.items():
-                    self.formulas.require(-literal, -lit, read.table.get(value, -1))
-        if found is not None:
-            self.summed.add(chain.cell)
+    def _chain(self, strong: Rel) -> None:
+        """Put the accesses of words whose writes are ordered in a row."""
+        events = self.graph.events
+        found = {cell: chain_of(cell, writers, events, strong) for cell, writers in self.writers.items()}
+        words = {cell: writes for cell, writes in found.items() if writes}
+        unsettled = {
+            abs(literal)
+            for event in events
+            if event.kind == "R" and any((event.object, cell) in words for cell in event.cells)
+            for literal in event.table.values()
+        }
+        for cell, writes in words.items():
+            runs = [self._named(w.guard, unsettled) for w in writes]
+            chain = in_a_row(cell, writes, runs, events, self.formulas)
+            self.chains.append(chain)
+            adds = tuple(self._named(w.adds, unsettled) for w in writes)
+            counter = counter_of(chain, next(iter(self.writers[cell][0].table)), adds)
+            if counter is not None:
+                self._count(chain, counter)
+        self._settle()
+        for chain in self.chains:
+            self._follow(chain)
 
-    def _define(self, table: Table, meaning: Callable[[int], Lit]) -> None:
-        """Give the variables of a table their meanings, built when something needs them."""
-        for value, literal in table.items():
-            if literal > 1:
-                self.formulas.define(literal, partial(meaning, value))
+    def _named(self, literal: Lit, unsettled: set[int]) -> Lit:
+        """A literal that is a variable of its own where it depends on values that chains give a meaning.
+
+        What is read from a counter depends on which additions run, and that may depend on what was read from it.
+        """
+        if literal in (1, -1) or unsettled.isdisjoint(self.formulas.below([literal])):
+            return literal
+        name = self.formulas.var()
+        self.formulas.require(-name, literal)
+        self.formulas.require(name, -literal)
+        return name
+
+    def _count(self, chain: Chain, counter: Counter) -> None:
+        """What is read from a counter follows from what stands before."""
+        self.counters[chain.cell] = counter
+        for read in chain.reads:
+            for value, literal in read.table.items():
+                if literal > 1:
+                    self.formulas.define(literal, counter.at(chain.place[read.id], value))
+
+    def _settle(self) -> None:
+        """Comparisons that follow from what is asserted, such as that all additions come before a poll that saw all."""
+        known = units(self.formulas, asserted(self.graph), build=True)
+        for chain in self.chains:
+            for pair, literal in chain.before.items():
+                if literal in known or -literal in known:
+                    chain.before[pair] = 1 if literal in known else -1
+                    self.formulas.require(literal if literal in known else -literal)
+
+    def _follow(self, chain: Chain) -> None:
+        """Coherence, reads-from and from-reads of a chain from its order."""
+        ids = [write.id for write in chain.writes]
+        for i in range(len(ids)):
+            for k in chain.others(i):
+                self.before[ids[i], ids[k]] = chain.ordered(i, k)
+        cell = chain.cell[1]
+        initial = self.writers[chain.cell][0].id
+        for read in chain.reads:
+            found = [(ids[i], literal) for i, literal in chain.sources(read)]
+            self.sources[read.id, cell] = [(initial, chain.first(read)), *found]
+            self.overwriting[read.id, cell] = [(ids[m], literal) for m, literal in chain.overwriting(read)]
+            if chain.cell not in self.counters:
+                self._one_value(read)
+                for source, literal in self.sources[read.id, cell]:
+                    for value, lit in self.graph.events[source].table.items():
+                        self.formulas.require(-literal, -lit, read.table.get(value, -1))
+
+    # --- coherence ----------------------------------------------------------------------------------------------------
 
     def _order_writes(self) -> None:
-        require = self.formulas.require
-        chained = set(self.before)
-        for events in self.writers.values():
+        require, pairs = self.formulas.require, self.before
+        chained = {chain.cell for chain in self.chains}
+        for cell, events in self.writers.items():
             for w in events:
                 for v in events:
-                    if w.id != v.id and (w.id, v.id) not in self.before:
+                    if w.id != v.id and (w.id, v.id) not in pairs:
                         self._order_pair(w, v)
-            free = [w.id for w in events if w.thread >= 0]
-            pairs = self.before
-            if len(free) > 1 and all((i, j) in chained for i in free[:2] for j in free[:2] if i != j):
+            if cell in chained:
                 continue
+            free = [w.id for w in events if w.thread >= 0]
             for i in free:
                 for j in free:
                     if i == j or pairs[i, j] == -1:
@@ -108,8 +148,10 @@ class Choices:
             self.formulas.require(-literal, v.guard)
         self.before[w.id, v.id], self.before[v.id, w.id] = forth, back
 
+    # --- reads --------------------------------------------------------------------------------------------------------
+
     def _read_from(self, read: Event) -> None:
-        summed = any((read.object, cell) in self.summed for cell in read.cells)
+        summed = any((read.object, cell) in self.counters for cell in read.cells)
         if not summed:
             self._one_value(read)
         for cell in read.cells:
@@ -118,7 +160,9 @@ class Choices:
             stored = [self._cell_table(w, cell) for w in sources]
             if summed:
                 found = self._one_source(read, len(sources))
-                self._define(wanted, partial(self._value_from, found, stored))
+                for value, literal in wanted.items():
+                    if literal > 1:
+                        self.formulas.define(literal, _Stored(self.formulas, found, stored, value))
             elif all(len(table) == 1 for table in stored):
                 found = self._from_constants(read, sources, [next(iter(table)) for table in stored], wanted)
             else:
@@ -126,11 +170,6 @@ class Choices:
             for source, literal in zip(sources, found, strict=True):
                 self.formulas.require(-literal, source.guard)
             self.sources[read.id, cell] = [(w.id, lit) for w, lit in zip(sources, found, strict=True) if lit != -1]
-
-    def _value_from(self, found: list[Lit], stored: list[Table], value: int) -> Lit:
-        """The literal that the source that is read stored a value."""
-        both = self.formulas.both
-        return self.formulas.disj([both(x, table.get(value, -1)) for x, table in zip(found, stored, strict=True)])
 
     def _one_value(self, event: Event) -> None:
         """Exactly one entry of the table of an event that runs is right."""
@@ -187,3 +226,25 @@ class Choices:
             for value, literal in table.items():
                 self.formulas.require(-choice, -literal, wanted.get(value, -1))
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stored:
+    """That the source which is read stored a value."""
+
+    formulas: Formulas
+    found: list[Lit]
+    stored: list[Table]
+    value: int
+
+    def _pairs(self) -> Iterator[tuple[Lit, Lit]]:
+        return ((x, table.get(self.value, -1)) for x, table in zip(self.found, self.stored, strict=True))
+
+    def formula(self) -> Lit:
+        return self.formulas.disj([self.formulas.both(*pair) for pair in self._pairs()])
+
+    def needs(self) -> Iterator[Lit]:
+        return (literal for pair in self._pairs() for literal in pair)
+
+    def holds(self, true: Callable[[Lit], bool]) -> bool:
+        return any(true(x) and true(y) for x, y in self._pairs())

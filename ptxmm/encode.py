@@ -11,6 +11,7 @@ from ptxmm.evaluation import Evaluation
 from ptxmm.events import Ending, Event, EventGraph, same_cta
 from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
 from ptxmm.finals import Finals
+from ptxmm.forced import settle
 from ptxmm.formula import Formulas, Lit
 from ptxmm.graph import event_graph
 from ptxmm.grounded import ensure_grounded
@@ -87,11 +88,14 @@ def encode(
     graph = event_graph(program, bound, ending, deadline, waits=plan.monotone, states=states)
     ensure_sizes(graph, model)
     ensure_readonly(graph)
+    settle(graph)
     algebra = Symbolic(len(graph.events), graph.formulas)
     base = Base(graph, algebra)
     evaluation = Evaluation(plan, algebra, base)
-    if chains and plan.monotone and could_chain(graph) and chain_lemma(plan, model):
-        base.strong = _strong(plan, evaluation)
+    if chains and plan.monotone:
+        several, stores = could_chain(graph)
+        if several and chain_lemma(plan, model) and (not stores or chain_lemma(plan, model, stores=True)):
+            base.strong = _strong(plan, evaluation)
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
@@ -105,9 +109,12 @@ def encode(
 
 
 @lru_cache(maxsize=64)
-def chain_lemma(_: Plan, model: Model) -> bool:
-    """Whether the model makes coherence of atomic operations total and lets each read only the one before it."""
-    for program in samples():
+def chain_lemma(_: Plan, model: Model, *, stores: bool = False) -> bool:
+    """Whether the model makes coherence of atomic operations total and lets each read only the one before it.
+
+    With `stores`, whether that is so with plain stores among them.
+    """
+    for program in samples(stores):
         encoding = encode(program, model, 0, chains=False)
         formulas, here = encoding.formulas, session()
         wrong = counterexample(encoding.graph, encoding.base.choices, formulas)

@@ -56,7 +56,7 @@ class Event:
     `object` and `where` are the bytes in physical memory, `virtual` the name whose virtual address was used. `rmw` is
     the other half of an atomic operation. A barrier's `barrier` is its id (or mask) and count, `chosen` the literal
     that they are these, `predicate` what it contributes to a reduction.
-    `step` is what an atomic addition adds, where that is one number.
+    `step` is what an atomic operation adds, where that is one number, or, where `adds` does not hold, nothing.
 
     An operation on an mbarrier is of kind A, with its `operation`; a wait has what was `asked` for: a parity or tokens.
     The start of a copy is of kind S, a wait for groups of kind G. What a copy does later names its start as `issue`,
@@ -83,6 +83,7 @@ class Event:
     chosen: Lit = 1
     predicate: Lit = 1
     step: int | None = None
+    adds: Lit = 1
     issue: int = -1
     last: bool = False
     operation: Operation | None = None

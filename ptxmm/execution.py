@@ -53,15 +53,12 @@ class Concrete:
 
     def _settle(self, node: int) -> None:
         """Evaluate a node; raises Unsettled where it depends on a variable that the solver did not know."""
-        formulas, known = self.encoding.formulas, self.known
-        for below in formulas.below([node], known):
-            parts = formulas.parts(below)
-            if parts is not None:
-                known[below] = all(known[abs(part)] == (part > 0) for part in parts)
-            elif below in self.assignment:
-                known[below] = self.assignment[below]
-            else:
-                raise Unsettled(below)
+        self.encoding.formulas.settle(self.known, [node], self._assigned)
+
+    def _assigned(self, variable: int) -> bool:
+        if variable not in self.assignment:
+            raise Unsettled(variable)
+        return self.assignment[variable]
 
     def constant(self, table: Table) -> int:
         """The one entry of a table that holds."""

@@ -7,6 +7,7 @@ are negated conjunctions.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from ptxmm.deadline import Deadline
 from ptxmm.errors import Undecided
@@ -15,6 +16,19 @@ TRUE, FALSE = 1, -1
 OFTEN = 0x3FF
 LARGEST = 1_500_000
 Lit = int
+
+
+class Meaning(Protocol):
+    """What a variable stands for: a formula, which is only built to be written, and its truth without building it."""
+
+    def formula(self) -> Lit:
+        """The formula."""
+
+    def needs(self) -> Iterable[Lit]:
+        """The literals that decide it."""
+
+    def holds(self, true: Callable[[Lit], bool]) -> bool:
+        """Its truth, from that of those literals."""
 
 
 class Formulas:
@@ -26,13 +40,14 @@ class Formulas:
     (True, -1, 1)
     """
 
-    __slots__ = ("_known", "clauses", "deadline", "kids", "meanings", "next", "variables")
+    __slots__ = ("_known", "clauses", "deadline", "kids", "meanings", "next", "places", "variables")
 
     def __init__(self, deadline: Deadline | None = None) -> None:
         self.next = 2
         self.deadline = deadline or Deadline.never()
         self.kids: dict[int, tuple[int, ...]] = {}
-        self.meanings: dict[int, Callable[[], Lit]] = {}
+        self.meanings: dict[int, Meaning] = {}
+        self.places: dict[int, tuple[int, int]] = {}
         self.variables: list[int] = []
         self.clauses: list[tuple[int, ...]] = []
         self._known: dict[tuple[int, ...], int] = {}
@@ -48,6 +63,12 @@ class Formulas:
         self.next += 1
         self.variables.append(self.next)
         return self.next
+
+    def earlier(self, first: int, second: int) -> Lit:
+        """A variable that says that one place comes before another; places are integers that the solver chooses."""
+        literal = self.var()
+        self.places[literal] = (first, second)
+        return literal
 
     def conj(self, literals: Iterable[Lit]) -> Lit:
         """The conjunction, folded."""
@@ -77,11 +98,19 @@ class Formulas:
     def _fold(self, parts: set[int]) -> Lit:
         """Drop what the other parts imply; FALSE where they contradict one, 0 otherwise."""
         kids = self.kids
+        implied: set[int] | None = None
         for part in tuple(parts):
             if part > 0:
-                for kid in kids.get(part, ()):
-                    if -kid in parts:
+                inner = kids.get(part)
+                if inner is None:
+                    continue
+                if implied is None:
+                    implied = set()
+                for kid in inner:
+                    if -kid in parts or -kid in implied:
                         return -1
+                    parts.discard(kid)
+                    implied.add(kid)
             else:
                 inner = kids.get(-part)
                 if inner is None:
@@ -106,7 +135,8 @@ class Formulas:
             return left
         if left == -1 or right == -1 or left == -right:
             return -1
-        return self.conj((left, right))
+        known = self._known.get((left, right) if left < right else (right, left))
+        return known or self.conj((left, right))
 
     def disj(self, literals: Iterable[Lit]) -> Lit:
         """The disjunction, folded."""
@@ -135,14 +165,24 @@ class Formulas:
 
     def extend(self, known: dict[int, bool], roots: Iterable[Lit], assignment: Mapping[int, bool]) -> None:
         """Add the truth of every node below `roots` to what is known."""
-        for node in self.below(roots, known):
-            kids = self.parts(node)
-            if kids is None:
-                known[node] = assignment.get(node, False)
-            else:
-                known[node] = all(known[k] if k > 0 else not known[-k] for k in kids)
+        self.settle(known, roots, lambda node: assignment.get(node, False))
 
-    def define(self, variable: Lit, meaning: Callable[[], Lit]) -> None:
+    def settle(self, known: dict[int, bool], roots: Iterable[Lit], assigned: Callable[[int], bool]) -> None:
+        """Add the truth of every node below `roots`, with variables as assigned; no formula is built for that."""
+        kids, meanings = self.kids, self.meanings
+
+        def true(literal: Lit) -> bool:
+            return known[literal] if literal > 0 else not known[-literal]
+
+        for node in self.below(roots, known, build=False):
+            if node in meanings:
+                known[node] = meanings[node].holds(true)
+            elif node in kids:
+                known[node] = all(known[k] if k > 0 else not known[-k] for k in kids[node])
+            else:
+                known[node] = assigned(node)
+
+    def define(self, variable: Lit, meaning: Meaning) -> None:
         """Make a variable the name of a formula, which is only built when something needs it."""
         self.meanings[variable] = meaning
 
@@ -150,11 +190,14 @@ class Formulas:
         """What a node is the conjunction of; None for a variable."""
         kids = self.kids.get(node)
         if kids is None and node in self.meanings:
-            kids = self.kids[node] = (self.meanings.pop(node)(),)
+            kids = self.kids[node] = (self.meanings[node].formula(),)
         return kids
 
-    def below(self, roots: Iterable[Lit], known: Container[int] = ()) -> list[int]:
-        """Every variable and conjunction that the roots need and that is not known, each after its parts."""
+    def below(self, roots: Iterable[Lit], known: Container[int] = (), *, build: bool = True) -> list[int]:
+        """Every variable and conjunction that the roots need and that is not known, each after its parts.
+
+        Formulas that variables stand for are built, or what decides them is taken for their parts.
+        """
         done: set[int] = {1}
         order: list[int] = []
         stack = [abs(root) for root in roots]
@@ -164,7 +207,9 @@ class Formulas:
             if node in done or node in known:
                 stack.pop()
                 continue
-            found = parts(node) if node in meanings else kids.get(node)
+            found = kids.get(node)
+            if node in meanings:
+                found = parts(node) if build else tuple(meanings[node].needs())
             open_parts = [k for kid in found if (k := abs(kid)) not in done and k not in known] if found else ()
             if open_parts:
                 stack.extend(open_parts)
@@ -184,6 +229,7 @@ class Formulas:
         """SMT-LIB text: `asserted` and all clauses hold, each name in `named` implies its literal, in `equal` is it."""
         roots = [*asserted, *(literal for _, literal in named), *(literal for _, literal in equal)]
         roots.extend(literal for clause in self.clauses for literal in clause)
+        roots.extend(self.places)
         order = self.below(roots)
         uses = self._uses(order, roots)
         lines: list[str] = []
@@ -204,6 +250,7 @@ class Formulas:
                 positive = f"(and {' '.join([shown[k] for k in kids])})"
                 negative = f"(or {' '.join([shown[-k] for k in kids])})"
             shown[node], shown[-node] = positive, negative
+        lines.extend(self._order_text(shown, prefix))
         for clause in self.clauses:
             parts = [shown[literal] for literal in clause]
             whole = parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})" if parts else "false"
@@ -213,6 +260,16 @@ class Formulas:
             lines.append(f"(declare-const {name} Bool)\n(assert (or (not {name}) {shown[literal]}))")
         lines.extend(f"(define-fun {name} () Bool {shown[literal]})" for name, literal in equal)
         return "\n".join(lines)
+
+    def _order_text(self, shown: Mapping[int, str], prefix: str) -> list[str]:
+        """What the variables that compare places say of the places."""
+        used = dict.fromkeys(place for pair in self.places.values() for place in pair)
+        lines = [f"(declare-const {prefix}at{place} Int)" for place in used]
+        lines.extend(
+            f"(assert (= {shown[literal]} (< {prefix}at{first} {prefix}at{second})))"
+            for literal, (first, second) in self.places.items()
+        )
+        return lines
 
     def _uses(self, order: Sequence[int], roots: Sequence[Lit]) -> dict[int, int]:
         uses = dict.fromkeys(order, 0)

@@ -285,34 +285,37 @@ class Symbolic:
         terms: dict[int, dict[int, list[Lit]]] = {}
         if partial:
             for i, mask in enumerate(a.must):
-                for j in bits(mask & partial):
-                    self._collect(terms.setdefault(i, {}), b.may[j], 1)
+                wanted = self.all if within is None else within[i] & ~must[i]
+                for j in bits(mask & partial) if wanted else ():
+                    self._collect(terms.setdefault(i, {}), b.may[j], 1, wanted)
         useful = filled | partial
         for i, uncertain in a.may.items():
-            for j, literal in uncertain.items():
+            wanted = ~must[i] & (self.all if within is None else within[i])
+            for j, literal in uncertain.items() if wanted else ():
                 if useful >> j & 1:
                     mine = terms.setdefault(i, {})
-                    for k in bits(b.must[j] & ~must[i]):
+                    for k in bits(b.must[j] & wanted):
                         mine.setdefault(k, []).append(literal)
                     if partial >> j & 1:
-                        self._collect(mine, b.may[j], literal)
-        return self._limited(must, terms, within)
+                        self._collect(mine, b.may[j], literal, wanted)
+        return self._limited(must, terms)
 
-    def _limited(self, must: list[int], terms: dict[int, dict[int, list[Lit]]], within: list[int] | None) -> Rel:
-        """The relation of gathered terms, only the pairs that `within` masks where it is given."""
+    def _limited(self, must: list[int], terms: dict[int, dict[int, list[Lit]]]) -> Rel:
+        """The relation of gathered terms."""
         disj = self.formulas.disj
         may: dict[int, Row] = {}
         for i, mine in terms.items():
-            skip = must[i] if within is None else must[i] | ~within[i]
-            may[i] = {k: found[0] if len(found) == 1 else disj(found) for k, found in mine.items() if not skip >> k & 1}
+            open_ones = ((k, found) for k, found in mine.items() if not must[i] >> k & 1)
+            may[i] = {k: found[0] if len(found) == 1 else disj(found) for k, found in open_ones}
         return self._clean(must, may)
 
-    def _collect(self, into: dict[int, list[Lit]], row: Row, literal: Lit) -> None:
-        both = self.formulas.both
+    def _collect(self, into: dict[int, list[Lit]], row: Row, literal: Lit, wanted: int) -> None:
+        both, whole = self.formulas.both, wanted == self.all
         for k, other in row.items():
-            together = other if literal == 1 else both(literal, other)
-            if together != -1:
-                into.setdefault(k, []).append(together)
+            if whole or wanted >> k & 1:
+                together = other if literal == 1 else both(literal, other)
+                if together != -1:
+                    into.setdefault(k, []).append(together)
 
     def plus(self, a: Rel) -> Rel:
         """The transitive closure, by eliminating one event after another, cheapest first."""
@@ -383,7 +386,8 @@ class Symbolic:
         parts = self.chains.split(a) if self.chains is not None else None
         if parts is not None:
             along, rest = parts
-            a = self.union(rest, self.seq(rest, along))
+            starts = sum(1 << i for i, mask in enumerate(rest.row_masks()) if mask)
+            a = self.union(rest, self.seq(rest, along, [starts] * self.size))
         masks = a.row_masks()
         cyclic = [part for part in components(masks) if len(part) > 1 or masks[part[0]] >> part[0] & 1]
         if not cyclic:
