@@ -13,7 +13,7 @@ from ptxmm.solve import Truth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
-    """Two theorems, the goal of the first being a hypothesis of the second."""
+    """Two theorems, the goals of the first being hypotheses of the second."""
 
     name: str
     words: str
@@ -21,15 +21,16 @@ class Composition:
     second: Theorem
 
     def joint(self) -> Step:
-        """That the sentence which the first proves is the one that the second assumes."""
-        same = [h for h in self.second.hypotheses if h.sentence == self.first.goal.sentence]
-        return Step("joint", Truth.UNSAT if same else Truth.SAT, frozenset(h.name for h in same))
+        """That the sentences which the first proves are ones that the second assumes."""
+        assumed = {h.sentence: h.name for h in self.second.hypotheses}
+        same = {assumed[goal.sentence] for goal in self.first.goals if goal.sentence in assumed}
+        return Step("joint", Truth.UNSAT if len(same) == len(self.first.goals) else Truth.SAT, frozenset(same))
 
 
 GRID_BY_FLIP = Composition(
     name="grid-barrier-by-sign-flip",
     words="A grid barrier by sign flip orders all that any CTA did before it before all that any CTA does after it, for"
-    " any number of CTAs: `flip-seen`, and then `grid-barrier`, whose `poll-not-before-contribution` it proves.",
+    " any number of CTAs: `flip-seen`, and then `grid-barrier`, some of whose hypotheses it proves.",
     first=FLIP_SEEN,
     second=GRID,
 )

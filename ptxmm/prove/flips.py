@@ -18,7 +18,8 @@ import z3
 
 from ptxmm.model import Model
 from ptxmm.prove.arithmetic import SIGN_FLIP
-from ptxmm.prove.chains import POLLED_LATER
+from ptxmm.prove.chains import ATOMIC as LATER_ATOMIC
+from ptxmm.prove.chains import POLLED_LATER, WORD_ADDRESS, WORD_SCOPE
 from ptxmm.prove.leaders import (
     ADDRESS,
     ADDS,
@@ -32,6 +33,7 @@ from ptxmm.prove.leaders import (
     WORD_OF_ATOMICS,
 )
 from ptxmm.prove.logic import USED, Formula, Term, term
+from ptxmm.prove.messages import STRONG
 from ptxmm.prove.predecessor import PREDECESSOR
 from ptxmm.prove.proving import Proof, Question, Step
 from ptxmm.prove.rounds import IN_ROUND, VALUES, Round, Value, at, every, signed
@@ -48,7 +50,7 @@ class Link:
 
     `uses` names these links, each with the events that it is used for, or none: then it is used of all events.
     `counted` are writes at which the counts are defined, `sources` writes of which it is used that they read, if by
-    an atomic operation. The model's axioms are used where `axioms` says so.
+    an atomic operation. The model's axioms, but none about causality, are used where `axioms` says so.
     """
 
     name: str
@@ -82,6 +84,17 @@ def _reads(here: Round, w: Term, get: Term, v: Term) -> list[Formula]:
 
 def _all_earlier(here: Round, w: Term) -> Formula:
     return every(lambda x: z3.Implies(z3.And(here.since(x), here.say("co(x, w)", x=x, w=w)), here.claim(x)))
+
+
+def _of_contributions(proved: Hypothesis) -> Link:
+    """A hypothesis of barriers that every contribution of a round has."""
+    return Link(
+        proved.name,
+        ("contribution",),
+        lambda here, contribution: [IN_ROUND(contribution)],
+        lambda here, contribution: here.question.say(proved.sentence, USED, contribution=contribution),
+        by=WORD_OF_ATOMICS,
+    )
 
 
 STEP = ("w", "get", "v")
@@ -154,7 +167,7 @@ LINKS: tuple[Link, ...] = (
                      u=u, poll=poll, get=get, w=w),
         ],
         lambda here, poll, u, get, w, v: here.same_or_before(u, v),
-        by=WORD_OF_ATOMICS, uses=(("order", ()), ("before", STEP)), axioms=True,
+        by=WORD_OF_ATOMICS, uses=(("order", ("u", "v")), ("before", STEP)), axioms=True,
     ),
     Link(
         "pass", PASS,
@@ -187,6 +200,7 @@ LINKS: tuple[Link, ...] = (
         uses=(("before", PASS[:3]), ("pass", PASS), ("seen", ("own", "poll", "u"))),
         facts=lambda here: [here.all_have_the_claim()],
     ),
+    *map(_of_contributions, (LATER_ATOMIC, WORD_SCOPE, WORD_ADDRESS, STRONG)),
 )  # fmt: skip
 
 
@@ -202,7 +216,7 @@ class FlipSeen:
     hypotheses: tuple[Hypothesis | Value, ...] = (
         *VALUES.values(), ATOMIC, ADDS, SCOPE, ADDRESS, PASSED, OWN, FLIPPED,
     )  # fmt: skip
-    goal: Hypothesis = POLLED_LATER
+    goals: tuple[Hypothesis, ...] = (POLLED_LATER, LATER_ATOMIC, WORD_SCOPE, WORD_ADDRESS, STRONG)
 
     def assumed(self, model: Model) -> tuple[Hypothesis | Value, ...]:
         """The hypotheses that are needed under a model."""
@@ -215,18 +229,23 @@ class FlipSeen:
         if dropped is None:
             yield _renamed(PREDECESSOR.name, Proof(PREDECESSOR, model, timeout=timeout, work=work).steps())
             yield _renamed(SIGN_FLIP.name, SIGN_FLIP.steps(timeout))
-        for link in LINKS:
+        for link in self.links(model):
             if dropped is None or dropped in link.by:
                 step = self.question(link, model, dropped).ask(timeout, work)
                 yield step
                 if step.truth is not Truth.UNSAT:
                     return
 
+    def links(self, model: Model) -> tuple[Link, ...]:
+        """The links of a proof under a model: what all programs have that it supports is not proved."""
+        idle = {h.name for h in self.goals if h.features and not h.features & model.supports}
+        return tuple(link for link in LINKS if link.name not in idle)
+
     def question(self, link: Link, model: Model, dropped: Hypothesis | Value | None = None) -> Question:
         """Whether a link holds."""
         kept = tuple(h for h in link.by if h is not dropped)
         relational = tuple(h for h in kept if isinstance(h, Hypothesis))
-        question = Question(link.name, Proof(_THEOREM, model), relational, defines=not link.axioms)
+        question = Question(link.name, Proof(_THEOREM, model), relational, defines=not link.axioms, besides="cause")
         here, events = Round(question), tuple(map(term, link.events))
         for name in link.sources:
             question.name_sources(term(name))

@@ -69,7 +69,9 @@ def prove(statement: Statement, model: Model, timeout: float = 60.0) -> Result:
         case Arithmetic():
             result = _by_tests(statement, model, lambda dropped: statement.steps(timeout, dropped))
         case FlipSeen():
-            result = _by_tests(statement, model, lambda dropped: statement.steps(model, timeout, EFFORT, dropped))
+            result = _by_tests(
+                statement, model, lambda dropped: statement.steps(model, timeout, EFFORT if dropped else 0, dropped)
+            )
         case Composition():
             result = _composition(statement, model, timeout)
         case AnyPredicate():
@@ -142,12 +144,12 @@ def _by_tests(statement: Arithmetic | FlipSeen, model: Model, steps: Callable[[A
 
 
 def _composition(statement: Composition, model: Model, timeout: float) -> Result:
-    """Both theorems, without the hypothesis of the second that the first proves."""
+    """Both theorems, without the hypotheses of the second that the first proves."""
     first, second = prove(statement.first, model, timeout), prove(statement.second, model, timeout)
     result = _proved(statement, model, (*first.steps, statement.joint(), *second.steps))
     proved_by_first = statement.joint().used
-    needed = [one for one in (*first.dropped, *second.dropped) if one.hypothesis not in proved_by_first]
-    return replace(result, dropped=tuple(needed), wrong=(*first.wrong, *second.wrong))
+    needed = [one for one in second.dropped if one.hypothesis not in proved_by_first]
+    return replace(result, dropped=(*first.dropped, *needed), wrong=(*first.wrong, *second.wrong))
 
 
 def _any_predicate(statement: AnyPredicate, model: Model) -> Result:
