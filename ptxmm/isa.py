@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import lru_cache
 
 from ptxmm import isa_copies, isa_foreign, isa_form, isa_mbarrier, isa_memory, isa_proxies, isa_sync
@@ -41,6 +42,9 @@ __all__ = ["ROWS", "Operand", "decode", "form_of", "ptx", "requirement", "row_of
 
 TOKEN = Type("b", 64)
 """The state of an mbarrier, as an arrival gives it."""
+
+MOST_NAMED = 4
+"""How many instructions a hint lists."""
 
 BUILDERS: dict[str, Callable[[Site, Common], Statement]] = {
     "load": isa_memory.load,
@@ -144,10 +148,26 @@ def _right(mnemonic: str) -> Form | None:
 
 
 def _checked(mnemonic: str, at: Span) -> Form:
-    form = isa_form.match(row_of(mnemonic, at), mnemonic, at, QUALIFIERS)
+    row = row_of(mnemonic, at)
+    try:
+        form = isa_form.match(row, mnemonic, at, QUALIFIERS)
+    except InputError as wrong:
+        raise _nearer(wrong, row, mnemonic, at) from None
     for rule in form.row.rules:
         rule(form, form.type)
     return form
+
+
+def _nearer(wrong: InputError, row: Row, mnemonic: str, at: Span) -> InputError:
+    """The error, with an instruction of a longer opcode as its hint where the first wrong word is nearly that."""
+    depth = len(row.opcode)
+    known = {other.opcode[depth]: other.name for other in ROWS if other.opcode[:depth] == row.opcode != other.opcode}
+    word = split(mnemonic)[depth:][:1]
+    if not word or wrong.at.column != word[0].within(at).column or wrong.hint.startswith("did you mean"):
+        return wrong
+    names = [known[close] for close in get_close_matches(word[0].text, sorted(known))]
+    hint = f"did you mean {' or '.join(f'`{name}`' for name in names)}?" if names else wrong.hint
+    return InputError(wrong.message, wrong.at, hint)
 
 
 def row_of(mnemonic: str, at: Span = NOWHERE) -> Row:
@@ -156,7 +176,9 @@ def row_of(mnemonic: str, at: Span = NOWHERE) -> Row:
     found = next((n for n in range(len(words), 0, -1) if words[:n] in BY_OPCODE), 0)
     longer = [row.name for row in ROWS if len(row.opcode) > found + 1 and row.opcode[: found + 1] == words[: found + 1]]
     if longer:
-        raise InputError(f"unknown instruction `{mnemonic}`", whole(mnemonic, at), f"write `{'` or `'.join(longer)}`")
+        close = near(".".join(words[: found + 2]), longer) if len(longer) > MOST_NAMED else ""
+        hint = close or f"write `{'` or `'.join(longer)}`"
+        raise InputError(f"unknown instruction `{mnemonic}`", whole(mnemonic, at), hint)
     if found:
         return BY_OPCODE[words[:found]]
     names = {row.opcode[0] for row in ROWS} | {name[0] for name in isa_foreign.OPCODES} | set(ELSEWHERE)

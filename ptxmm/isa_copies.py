@@ -25,6 +25,11 @@ from ptxmm.program import (
 )
 
 CHUNK = 16
+"""What the size of a bulk copy is a multiple of."""
+
+ANYWHERE = 1
+"""A misaligned bulk copy is an undefined step, which executions reach or not."""
+
 MASK, POLICY = Type("b", 16), Type("b", 64)
 ZERO = Const(0)
 
@@ -80,7 +85,7 @@ def _bulk(site: Site, common: Common, order: Order, scope: str | None) -> AsyncC
     counted = len([o for o in site.operands if o.kind == "mem"])
     spaces = _spaces(site, (0, 1), counted == 3)
     told = _told(form, spaces)
-    extra = [("multicast", MASK)] if form.has("multicast") else []
+    extra = [("mask", MASK)] if form.has("multicast") else []
     extra += [("policy", POLICY)] if form.has("cache hint") else []
     shape = (" [s], [g], 16, [m]" if told != GROUP else " [g], [s], 16") + "".join(f", {name}" for name, _ in extra)
     fixed = 3 if told == GROUP else 4
@@ -89,14 +94,14 @@ def _bulk(site: Site, common: Common, order: Order, scope: str | None) -> AsyncC
     for index, (space, what) in enumerate(zip(spaces, ("destination", "source"), strict=True)):
         site.within(index, space, f"the {what} of `{form.row.name}`")
         if isinstance(size, Const):
-            site.inside(index, size.value, CHUNK)
+            site.inside(index, size.value, ANYWHERE)
     values = {name: site.number(fixed + i, type_) for i, (name, type_) in enumerate(extra)}
     return AsyncCopy(
         destination=site.memory(0),
         source=site.memory(1),
         size=size,
         mbarrier=mbarrier(site, 3) if told != GROUP else None,
-        multicast=values.get("multicast"),
+        multicast=values.get("mask"),
         reduce=form.get("operation"),
         type=form.type if form.has("operation") else None,
         order=order,
@@ -155,7 +160,7 @@ def tile_copy(site: Site, common: Common) -> AsyncCopy:
     form = site.form
     mapped = [i for i, operand in enumerate(site.operands[:2]) if operand.kind == "mem" and _map_of(site, operand)]
     stores = form.get("destination space") == "global" or (not form.has("destination space") and mapped[:1] == [0])
-    extra = [("multicast", MASK)] if form.has("multicast") else []
+    extra = [("mask", MASK)] if form.has("multicast") else []
     extra += [("policy", POLICY)] if form.has("cache hint") else []
     fixed = 2 if stores else 3
     shape = (" [D, {0}], [s]" if stores else " [s], [D, {0}], [m]") + "".join(f", {name}" for name, _ in extra)
@@ -173,7 +178,7 @@ def tile_copy(site: Site, common: Common) -> AsyncCopy:
         mbarrier=None if stores else mbarrier(site, 2),
         map=site.memory(map_),
         coordinates=coordinates(site, map_),
-        multicast=values.get("multicast"),
+        multicast=values.get("mask"),
         spaces=spaces,
         **common,
     )
@@ -212,7 +217,7 @@ def _boxed(site: Site, map_: int, data: int) -> None:
     site.within(data, "shared", f"the other side of `{site.form.row.name}`")
     found = _map_of(site, site.operands[map_])
     if found is not None and found.tensormap is not None:
-        site.inside(data, found.tensormap.box, CHUNK)
+        site.inside(data, found.tensormap.box, ANYWHERE)
 
 
 def tensormap(site: Site, index: int) -> Expr:

@@ -62,7 +62,7 @@ def transactions(site: Site, common: Common) -> MbarrierTx:
 def arrive(site: Site, common: Common) -> MbarrierArrive:
     """`mbarrier.arrive` and `.arrive_drop`; the result may be left out, and another CTA's object has none."""
     form, action = site.form, site.form.get("action")
-    state = bool(site.operands) and site.operands[0].kind != "mem"
+    state = any(operand.kind == "mem" for operand in site.operands[1:])
     shape = {"expect_tx": " _, [m], 16", "noComplete": " r0, [m], 1"}.get(action or "", " _, [m]")
     least = 1 + state + (action is not None)
     site.count(least, 2 + state, shape)
@@ -89,6 +89,10 @@ def wait(site: Site, common: Common) -> MbarrierWait:
     """`mbarrier.test_wait` and `.try_wait`; the time limit changes no outcome."""
     form = site.form
     tries, parity = form.row.opcode[-1] == "try_wait", form.has("phase")
+    if site.operands and site.operands[0].kind == "mem":
+        message = f"`{form.row.name}` tells a predicate whether the phase is complete"
+        hint = "write `p, [m], …`, or `await` before the instruction to repeat it until it is true"
+        raise InputError(message, site.operands[0].at, hint)
     site.count(3, 4 if tries else 3, " p, [m], 0" if parity else " p, [m], state")
     if len(site.operands) == 4:
         site.number(3, U32)

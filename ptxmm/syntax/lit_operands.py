@@ -16,6 +16,9 @@ from ptxmm.syntax.lit_tree import Node
 from ptxmm.syntax.lit_types import Registers
 from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, settle
 
+COPIES = "cp."
+"""How the instructions start whose type is that of the elements that they copy."""
+
 PAIRED = "elect.sync"
 """The instruction with a pair of results, `r0|p`."""
 
@@ -62,8 +65,8 @@ class Operands:
         return ()
 
     def _number(self, value: Value, node: Node, mnemonic: str) -> Expr:
-        """A number takes the floating type that the mnemonic names."""
-        if value.type is not None:
+        """A number takes the floating type that the mnemonic names, except where it counts bytes."""
+        if value.type is not None or (mnemonic.startswith(COPIES) and value.fraction is None):
             return value.expr
         type_ = next((t for w in reversed(mnemonic.split(".")) if (t := TYPES.get(w)) is not None), None)
         if value.fraction is not None or (type_ is not None and type_.floating):
