@@ -59,7 +59,6 @@ class Progress:
                     self._waits_in_vain(members, event)
         for again in self.graph.again:
             self._sees_the_last(again)
-        self.formulas.require(-self.graph.cut)
         return self.formulas.disj([-end for end in self.graph.ends])
 
     # --- scheduling ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import bra, cta, label, ld, program, st, thread
+from building import atom, bra, cta, equal, label, ld, program, st, thread
 from building import model as shipped
 
 from ptxmm.arith import binary
@@ -150,6 +150,17 @@ def test_the_interpreter_tells_a_handover_from_a_lost_one() -> None:
     sets = (st("x", 1, "relaxed.gpu"),)
     assert endless(program(thread("A", cta(0), *sets), thread("B", cta(0), *waits))) == {"obe", "unfair"}
     assert endless(program(thread("A", cta(0), *waits), thread("B", cta(0), *sets))) == set(PROGRESS) - {"fair"}
+
+
+@pytest.mark.parametrize("progress", PROGRESS)
+def test_a_loop_with_effects_that_may_go_on_for_ever_is_not_said_to_end(progress: str) -> None:
+    """Each exchange writes, so that no repetition stands for the others, and beyond the bound nothing is known."""
+    test = program(
+        thread("A", cta(0), label("a"), atom("exch", "r", "x", 0), bra("a", equal("r", 0))),
+        thread("B", cta(0), label("b"), atom("exch", "r", "x", 1), bra("b", equal("r", 0))),
+    )
+    found = hang(test, shipped("ptx-9.4"), progress, Deadline.never(), 4).verdict
+    assert (progress in endless(test), found) in [(True, "yes"), (True, "unknown"), (False, "no"), (False, "unknown")]
 
 
 @lru_cache
