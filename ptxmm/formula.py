@@ -15,6 +15,7 @@ from ptxmm.errors import Undecided
 TRUE, FALSE = 1, -1
 OFTEN = 0x3FF
 LARGEST = 1_500_000
+FEW = 200
 Lit = int
 
 
@@ -141,6 +142,16 @@ class Formulas:
     def disj(self, literals: Iterable[Lit]) -> Lit:
         """The disjunction, folded."""
         return -self.conj([-literal for literal in literals])
+
+    def exclude(self, *literals: Lit) -> bool:
+        """Whether literals cannot hold together by their form alone, found in a few steps.
+
+        >>> f = Formulas()
+        >>> a, b, c = f.var(), f.var(), f.var()
+        >>> f.exclude(f.conj([c, a, b]), f.conj([c, f.disj([-a, f.conj([a, -b])])])), f.exclude(a, b)
+        (True, False)
+        """
+        return _contradict(self.kids, set(), list(literals), [FEW])
 
     def require(self, *clause: Lit) -> None:
         """Assert that one of the literals holds."""
@@ -280,3 +291,25 @@ class Formulas:
             for kid in self.kids.get(node, ()):
                 uses[abs(kid)] += 1
         return uses
+
+
+def _contradict(kids: Mapping[int, tuple[int, ...]], facts: set[Lit], new: list[Lit], steps: list[int]) -> bool:
+    """Whether facts contradict each other once conjunctions are taken apart and disjunctions tried one by one."""
+    while new:
+        fact = new.pop()
+        if -fact in facts or fact == -1:
+            return True
+        if fact not in facts:
+            facts.add(fact)
+            new.extend(kids.get(fact, ()))
+    for fact in facts:
+        parts = kids.get(-fact, ()) if fact < 0 else ()
+        if not parts or any(-part in facts for part in parts):
+            continue
+        open_parts = [part for part in parts if part not in facts]
+        steps[0] -= len(open_parts)
+        if steps[0] < 0:
+            return False
+        if all(_contradict(kids, set(facts), [-part], steps) for part in open_parts):
+            return True
+    return False

@@ -110,7 +110,7 @@ def _walked(
 def _leaves_something(graph: EventGraph, again: Again) -> bool:
     """Whether a repetition of a waiting loop may write to memory, change an mbarrier or start a copy."""
     return any(
-        _acts(event) and inside(graph, again, event) and graph.formulas.both(event.guard, again.literal) != -1
+        _acts(event) and inside(graph, again, event) and not graph.formulas.exclude(event.guard, again.literal)
         for event in graph.events
     )
 

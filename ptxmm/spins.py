@@ -9,7 +9,7 @@ in the reads and fences that go, and no register or write is missed. `docs/loops
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import get_args
 
 from ptxmm.program import (
@@ -87,7 +87,9 @@ def waiting(body: tuple[Statement, ...], labels: dict[str, int], kept: frozenset
         return {}
     after = [_successors(body, labels, pc) for pc in range(len(body))]
     live = _live(body, after, kept)
-    return {head: loop for head, loop in found.items() if _independent(body, after, live, loop)}
+    starts = {head: (loop, replace(loop, start=head)) for head, loop in found.items()}
+    fitting = {head: [one for one in each if _independent(body, after, live, one)] for head, each in starts.items()}
+    return {head: each[0] for head, each in fitting.items() if each}
 
 
 def _successors(body: tuple[Statement, ...], labels: dict[str, int], pc: int) -> list[int]:

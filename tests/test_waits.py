@@ -77,3 +77,36 @@ def test_registers_that_nothing_asks_for_are_not_left_behind() -> None:
     assert check(asks_nothing, read_model("ptx-9.4"), Options(bound=1)).verdict == "forbidden"
     (asks,) = lit.read(text.replace("B.r1 == 0", "B.r1 == 0 && B.r2 == 0"), "wait.lit")
     assert check(asks, read_model("ptx-9.4"), Options(bound=1)).verdict == "unknown"
+
+
+LOCK = """
+ptx lock
+"A lock that is taken in different ways."
+.global .u32 l = 0;
+.global .u32 x = 0;
+thread A @ d0.c0.b0 { $TAKE ld.weak.u32 r, [x]; st.weak.u32 [x], r + 1; st.release.gpu.u32 [l], 0; }
+thread B @ d0.c1.b1 { $TAKE ld.weak.u32 r, [x]; st.weak.u32 [x], r + 1; st.release.gpu.u32 [l], 0; }
+~exists (x != 2)
+"""
+CAS = "atom.acquire.gpu.cas.b32 r0, [l], 0, 1;"
+TAKES = {
+    "cas": f"do {{ {CAS} }} while (r0 != 0);",
+    "test first": f"do {{ do {{ ld.relaxed.gpu.u32 r1, [l]; }} while (r1 != 0); {CAS} }} while (r0 != 0);",
+    "test in an if": f"do {{ r0 = 1; ld.relaxed.gpu.u32 r1, [l]; if (r1 == 0) {{ {CAS} }} }} while (r0 != 0);",
+    "two ways back": f"again: ld.relaxed.gpu.u32 r1, [l]; @(r1 != 0) bra again; {CAS} @(r0 != 0) bra again;",
+}
+
+
+@pytest.mark.parametrize("take", TAKES.values(), ids=TAKES)
+@pytest.mark.parametrize("progress", ["fair", "obe"])
+def test_taking_a_lock_is_a_wait_however_it_is_written(take: str, progress: str) -> None:
+    (program,) = lit.read(LOCK.replace("$TAKE", take), "lock.lit")
+    asked = Options(properties=frozenset({"outcome", "hang"}), bound=1, progress=progress)
+    result = check(program, read_model("ptx-9.4"), asked)
+    assert result.verdict == "forbidden"
+    assert result.hang.verdict == "no"
+
+
+def test_a_loop_that_repeats_after_its_cas_has_written_is_no_wait() -> None:
+    (program,) = lit.read(LOCK.replace("$TAKE", f"do {{ {CAS} }} while (r0 == 0);"), "lock.lit")
+    assert not encode(program, read_model("ptx-9.4"), 1).graph.again
