@@ -15,6 +15,7 @@ from ptxmm.choices import Choices
 from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
+from ptxmm.grids import Grids
 from ptxmm.inflight import InFlight
 from ptxmm.mbarriers import Mbarriers
 from ptxmm.model import SETS
@@ -22,7 +23,7 @@ from ptxmm.program import Atomic, Fence, Order, Place, ProxyFence, Scope, Space
 from ptxmm.relation import Rel, Row, Set, Symbolic
 from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
 
-KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": ()}
+KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": (), "K": ()}
 WINDOWS = {"mbarrier_init": ("RESTRICT", "MBINIT"), "shared::cluster::read": ("RESTRICT", "READS")}
 SCOPE_OF_WINDOW = {
     "shared::cta": Scope.CTA,
@@ -54,6 +55,11 @@ class Base:
     def inflight(self) -> InFlight:
         """The relations of copies and mbarriers."""
         return InFlight(self.graph, self.mbarriers)
+
+    @cached_property
+    def grids(self) -> Grids:
+        """The kernels of the test."""
+        return Grids(self.graph)
 
     @cached_property
     def mbarriers(self) -> Mbarriers:
@@ -98,6 +104,9 @@ class Base:
                 bit = 1 << event.id
                 for name in self._names(event):
                     masks[name] = masks.get(name, 0) | bit
+        for event in self.inflight.lent():
+            if event.guard != -1 and self.inflight.is_far(event):
+                masks["FAR"] = masks.get("FAR", 0) | 1 << event.id
         return masks
 
     def _lent(self) -> Set:
@@ -177,7 +186,7 @@ class Base:
             ):
                 return self._guarded(self.inflight.pairs(name))
             case "api":
-                return self._guarded(())
+                return self._guarded(self.grids.pairs())
         raise AssertionError(name)
 
     def _masks(self, row: Callable[[Event], int]) -> Rel:

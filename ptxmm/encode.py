@@ -18,7 +18,7 @@ from ptxmm.grounded import ensure_grounded
 from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
-from ptxmm.program import Expr, Program, Proxy, Space
+from ptxmm.program import Expr, Program, Proxy, Space, TensormapCopy
 from ptxmm.relation import Rel, Symbolic
 from ptxmm.schedule import Schedule
 from ptxmm.solve import Truth, session
@@ -54,12 +54,18 @@ class Encoding:
         return self.formulas.disj([literal for literal, _ in self.graph.bad])
 
     def waits_for(self, thread: int) -> list[int]:
-        """The threads that must have ended before this one starts: those of the CTA it is placed `after`."""
+        """The threads that have ended before one starts: of earlier kernels, and of the CTA it is placed `after`."""
+        found = self.base.grids.waits_for(thread)
         name = self.program.threads[thread].after
         if name is None:
-            return []
+            return found
         first = self.program.thread(name)
-        return [i for i, other in enumerate(self.program.threads) if same_cta(first, other)]
+        return [*found, *(i for i, other in enumerate(self.program.threads) if same_cta(first, other))]
+
+    def enabled(self, thread: int) -> Lit:
+        """The literal that a thread can start."""
+        ends = [self.graph.ends[other] for other in self.waits_for(thread)]
+        return self.formulas.conj([*ends, self.base.grids.ready(thread)])
 
     def condition(self, formula: Expr) -> Lit:
         """The literal that a formula over final states holds."""
@@ -99,10 +105,14 @@ def encode(
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
-    encoding.asserted = [*graph.assumed, Schedule(base.barriers).literal(base.rel("rf"), dep, base.inflight.in_time())]
+    encoding.asserted = [
+        *graph.assumed,
+        Schedule(base.barriers, base.grids).literal(base.rel("rf"), dep, base.inflight.in_time()),
+    ]
     for index, start in enumerate(graph.starts):
-        for other in encoding.waits_for(index):
-            graph.formulas.require(-start, graph.ends[other])
+        graph.formulas.require(-start, encoding.enabled(index))
+    for wait in base.grids.waits():
+        graph.formulas.require(-wait.guard, -graph.passes[wait.id], base.grids.all_ended(wait))
     if ending is Ending.FINISHED:
         encoding.asserted += [*graph.ends, -graph.cut, *(-again.literal for again in graph.again)]
     return encoding
@@ -150,7 +160,8 @@ def race_pairs(encoding: Encoding) -> list[RacePair] | None:
 
     Accesses of one thread through one proxy do not race, except with what a copy does out of program order; through
     different proxies they do, where no proxy fence carries causality from one to the other. A read of a tensor map
-    that was written before the kernel races with that, where no acquire is between (PTX ISA 8.9.4).
+    that was written before the kernel races with that, where no acquire is between (PTX ISA 8.9.4). The lanes of a
+    warp copy a tensor map together.
     """
     cause, strong = encoding.evaluation.named(*CAUSALITY), encoding.evaluation.named(*STRONG)
     if cause is None or strong is None:
@@ -186,6 +197,11 @@ def _may_race(program: Program, one: Event, other: Event) -> bool:
         item = program.physical(one.object)
         unseen = item.tensormap is not None and not item.tensormap.acquired and item.space is Space.GLOBAL
         return by_map and unseen
+    if isinstance(one.statement, TensormapCopy) and isinstance(other.statement, TensormapCopy):
+        a, b = (program.threads[e.thread] for e in (one, other))
+        together = same_cta(a, b) and a.place.warp == b.place.warp and a.place.lane is not None
+        if together:
+            return False
     if one.issue >= 0 or other.issue >= 0:
         return one.issue != other.issue
     return (one.thread, one.proxy) != (other.thread, other.proxy)

@@ -18,7 +18,6 @@ from ptxmm.program import (
     CopyArrive,
     Fence,
     Foreign,
-    GridDependency,
     Load,
     MbarrierArrive,
     MbarrierInit,
@@ -106,10 +105,8 @@ def ensure_supported(program: Program, model: Model) -> None:
     for feature in needs(program):
         if feature not in model.supports:
             raise Unsupported(f"the model {model.name} does not have {FEATURES[feature]}")
-    if any(isinstance(s, GridDependency) for thread in program.threads for s in thread.body):
-        raise Unsupported("dependent launches are not decided yet")
-    if len({thread.place.kernel for thread in program.threads}) > 1:
-        raise Unsupported("tests of several kernels are not decided yet")
+    if len({thread.place.kernel for thread in program.threads}) > 1 and "kernels" not in model.supports:
+        raise Unsupported(f"the model {model.name} does not have {FEATURES['kernels']}")
 
 
 def ensure_sizes(graph: EventGraph, model: Model) -> None:

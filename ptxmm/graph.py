@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from ptxmm.aligned import divergent
 from ptxmm.arith import Type
 from ptxmm.arrivals import arrives
 from ptxmm.deadline import Deadline
@@ -104,6 +105,7 @@ def _walked(
     for index in range(len(program.threads)):
         Walk(graph, index, graph.formulas).run()
     _add_own_dependencies(graph)
+    graph.bad.extend(divergent(graph))
     return graph
 
 

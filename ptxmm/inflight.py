@@ -103,8 +103,13 @@ class InFlight:
         far = owner is not None and not includes(Scope.CTA, owner, mine)
         return owner if far or event.issue >= 0 else None
 
+    def is_far(self, event: Event) -> bool:
+        """Whether an event uses the shared memory of another CTA."""
+        owner = self._owner(event)
+        return owner is not None and not includes(Scope.CTA, owner, self.program.threads[event.thread].place)
+
     def lent(self) -> list[Event]:
-        """The events of `LENT`."""
+        """The uses of shared memory by another CTA or by a copy."""
         owners = [(event, self._owner(event)) for event in self.events]
         threads = [thread.place for thread in self.program.threads]
         return [event for event, owner in owners if owner and any(includes(Scope.CTA, owner, p) for p in threads)]

@@ -57,6 +57,9 @@ class Progress:
             for event in members.events:
                 if event.id in self.graph.passes:
                     self._waits_in_vain(members, event)
+        for wait in self.encoding.base.grids.waits():
+            stays = self.formulas.both(wait.guard, -self.graph.passes[wait.id])
+            self.formulas.require(-stays, -self.encoding.base.grids.all_ended(wait))
         for again in self.graph.again:
             self._sees_the_last(again)
         return self.formulas.disj([-end for end in self.graph.ends])
@@ -76,7 +79,7 @@ class Progress:
     def _leaf(self, index: int) -> Group:
         formulas, graph = self.formulas, self.graph
         started, ended = graph.starts[index], graph.ends[index]
-        enabled = formulas.conj([graph.ends[other] for other in self.encoding.waits_for(index)])
+        enabled = self.encoding.enabled(index)
         schedulable = formulas.conj((enabled, -ended, -self.blocked(index)))
         progress = formulas.var()
         formulas.require(-progress, -enabled, started)

@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from ptxmm.barriers import Barriers, Group, Members
 from ptxmm.events import Event, same_cta
 from ptxmm.formula import Formulas, Lit
+from ptxmm.grids import Grids
 from ptxmm.relation import Rel, Row, Symbolic
 
 
 class Schedule:
     """The order in time that barriers and residency ask for, over events, the moments after them, and thread ends."""
 
-    def __init__(self, barriers: Barriers) -> None:
+    def __init__(self, barriers: Barriers, grids: Grids) -> None:
+        self.grids = grids
         self.barriers, self.graph, self.formulas, self.program = (
             barriers, barriers.graph, barriers.formulas, barriers.program,
         )  # fmt: skip
@@ -22,12 +24,13 @@ class Schedule:
         """The literal that some order in time lets every barrier that was passed complete.
 
         A generation completes after its arrivals and after the end of the threads it does not wait for; an
-        instruction comes after the barriers before it, an arrival after the instructions before it; a read comes
-        after the write it reads from by the same proxy, an event after the reads it depends on; `later` are pairs of
-        mbarriers and copies in their order in time. Without barriers and residency there is nothing to check.
+        instruction comes after the barriers before it, an arrival after the barriers before it and what it depends
+        on; a read comes after the write it reads from by the same proxy, an event after the reads it depends on;
+        `later` are pairs of mbarriers and copies in their order in time. Without barriers and residency there is
+        nothing to check.
         """
         residency = [(i, thread.after) for i, thread in enumerate(self.program.threads) if thread.after]
-        if not self.barriers.groups and not residency:
+        if not self.barriers.groups and not residency and len(self.grids.ended) < 2:
             return 1
         size = len(self.graph.events)
         threads = len(self.program.threads)
@@ -45,6 +48,7 @@ class Schedule:
             self._complete(edges, key, members, size)
         for index, name in residency:
             self._after(edges, index, name, size)
+        self._kernels(edges, size)
         algebra = Symbolic(2 * size + threads, self.formulas)
         return algebra.is_acyclic(edges.relation())
 
@@ -60,7 +64,7 @@ class Schedule:
             if bar.id in self.graph.passes:
                 edges.add(bar.id, size + bar.id, 1)
             for event in mine:
-                if event.node < bar.node:
+                if event.node < bar.node and event.kind in "BK":
                     edges.add(self._done(event, size), bar.id, both(event.guard, bar.guard))
                 elif event.node > bar.node and bar.id in self.graph.passes:
                     edges.add(self._done(bar, size), event.id, both(event.guard, bar.guard))
@@ -115,6 +119,32 @@ class Schedule:
                 for event in self.graph.events:
                     if event.thread == index:
                         edges.add(2 * size + number, event.id, event.guard)
+
+    def _kernels(self, edges: _Edges, size: int) -> None:
+        """A kernel starts when those before it have ended, a dependent one when each CTA has triggered it or ended."""
+        grids, formulas = self.grids, self.formulas
+        for event in self.graph.events:
+            if event.thread < 0:
+                continue
+            kernel = self.program.threads[event.thread].place.kernel
+            for before in grids.ended[kernel]:
+                for thread in grids.threads(before):
+                    edges.add(2 * size + thread, event.id, event.guard)
+        for wait in grids.waits():
+            for thread in grids.threads(grids.dependent[self.program.threads[wait.thread].place.kernel]):
+                edges.add(2 * size + thread, self._done(wait, size), wait.guard)
+        for second, first in grids.dependent.items():
+            started = [e for e in self.graph.events if e.thread in grids.threads(second)]
+            for cta in grids.ctas(first):
+                ways = {trigger.id: formulas.var() for trigger in grids.triggers(cta)}
+                over = formulas.var() if ways else 1
+                formulas.require(over, *ways.values())
+                for event in started:
+                    for trigger in grids.triggers(cta):
+                        formulas.require(-ways[trigger.id], trigger.guard)
+                        edges.add(trigger.id, event.id, formulas.both(ways[trigger.id], event.guard))
+                    for thread in cta:
+                        edges.add(2 * size + thread, event.id, formulas.both(over, event.guard))
 
 
 class _Edges:

@@ -177,7 +177,7 @@ class Transfers:
         order = Order.WEAK if statement.reduce else statement.order
         common = {"proxy": proxy, "issue": started.start.id, "scope": statement.scope}
         for place, size in pieces(memory, leg.source, leg.target, leg.size, element):
-            kind = Type("b", 8 * size) if statement.type is None else statement.type
+            kind = Type("b", 8 * size)
             target = (leg.target[2] + place, size)
             given, deps = {0: 1}, dict(depends)
             if place < known:
@@ -205,9 +205,8 @@ class Transfers:
                  deps: Deps, started: Started) -> None:  # fmt: skip
         """An atomic operation on one element of the destination."""
         op = statement.reduce if isinstance(statement, AsyncCopy) else statement.op
-        kind, accesses = statement.type, self.walk.accesses
+        kind, accesses = statement.type or self.program.physical(spot[0]).type, self.walk.accesses
         assert op is not None
-        assert kind is not None
         proxy = Proxy.ASYNC if isinstance(statement, AsyncCopy) else Proxy.GENERIC
         for number in range(max(1, where[1] // kind.size)):
             place = (where[0] + number * kind.size, kind.size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptxmm import arith
 from ptxmm.accesses import Accesses
 from ptxmm.arrivals import Arrivals
+from ptxmm.asynchronous_steps import Steps
 from ptxmm.closure import bits
 from ptxmm.copies import Copies
 from ptxmm.errors import Undecided
@@ -15,15 +16,14 @@ from ptxmm.program import (
     Assign,
     Assume,
     AsyncCopy,
+    Asynchronous,
     AsyncStore,
     Atomic,
     Bar,
     Barrier,
     Branch,
     ClusterBarrier,
-    Commit,
     CopyArrive,
-    Elect,
     Exit,
     Expr,
     Fence,
@@ -31,7 +31,6 @@ from ptxmm.program import (
     MbarrierArrive,
     MbarrierInit,
     MbarrierInval,
-    MbarrierPending,
     MbarrierTx,
     MbarrierWait,
     Order,
@@ -41,14 +40,12 @@ from ptxmm.program import (
     Store,
     TensormapCopy,
     TensormapReplace,
-    WaitGroup,
     WarpSync,
     registers,
 )  # fmt: skip
 from ptxmm.spins import Loop, written
-from ptxmm.transfers import MAP_SIZE
 from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
-from ptxmm.values import MAYBE, Logic, Table, booleans, choice, cut, evaluate, gathered, truth
+from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
 
 NOTICED = (
     Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync, MbarrierInit, MbarrierInval, MbarrierTx,
@@ -77,6 +74,7 @@ class Walk:
         self.accesses = Accesses(self)
         self.arrivals = Arrivals(self)
         self.copies = Copies(self)
+        self.steps = Steps(self)
 
     def run(self) -> None:
         """Walk all nodes; fills the graph's events, dependencies and final registers."""
@@ -132,12 +130,12 @@ class Walk:
     def _may_stop(self, statement: Statement) -> None:
         """Without progress, a thread may stop before anything that others can notice."""
         if self.graph.ending is Ending.ANYWHERE and self.exact and isinstance(statement, NOTICED):
-            going = self._free()
+            going = self.free()
             stops = self.graph.stops
             stops[self.index] = self.logic.disj((stops[self.index], self.logic.both(self.here, -going)))
             self.here = self.logic.both(self.here, going)
 
-    def _free(self) -> Lit:
+    def free(self) -> Lit:
         """A choice that nothing decides."""
         return self.logic.var() if isinstance(self.logic, Formulas) else MAYBE
 
@@ -145,8 +143,8 @@ class Walk:
         """The literal that the thread starts; one placed `after` a CTA starts when all of its threads have ended."""
         if self.graph.ending is Ending.FINISHED or not self.exact:
             return 1
-        late = self.thread.after is not None
-        start = self._free() if late or self.graph.ending is not Ending.PREFIX else 1
+        late = self.thread.after is not None or self.thread.place.kernel != self.program.threads[0].place.kernel
+        start = self.free() if late or self.graph.ending is not Ending.PREFIX else 1
         self.graph.starts.append(start)
         self.graph.stops.append(-1)
         return start
@@ -250,6 +248,8 @@ class Walk:
         """Do one instruction: the literals of going on to the next and of jumping."""
         chosen = self.truth(statement.guard)
         guard = self.logic.both(self.here, chosen)
+        if isinstance(statement, Asynchronous):
+            return self.steps.run(statement, guard, chosen), -1
         match statement:
             case Load():
                 self.accesses.load(statement, guard, chosen)
@@ -263,23 +263,7 @@ class Walk:
             case Fence():
                 self.event("F", guard, statement, order=statement.order, scope=statement.scope)
             case ProxyFence():
-                self._proxy_fence(statement, guard)
-            case (
-                MbarrierInit() | MbarrierInval() | MbarrierTx() | MbarrierArrive() | MbarrierWait() | MbarrierPending()
-            ):
-                self.arrivals.run(statement, guard, chosen)
-            case (
-                AsyncCopy()
-                | AsyncStore()
-                | Commit()
-                | WaitGroup()
-                | CopyArrive()
-                | TensormapReplace()
-                | TensormapCopy()
-            ):
-                self.copies.run(statement, guard)
-            case Elect():
-                self._elect(statement, guard, chosen)
+                self.steps.proxy_fence(statement, guard)
             case Barrier() | ClusterBarrier() | WarpSync():
                 return self._barrier(statement, guard, chosen), -1
             case Branch() | Exit():
@@ -292,59 +276,6 @@ class Walk:
                 holds = self.truth(statement.cond)
                 self.graph.assumed.append(-self.logic.both(guard, -holds))
         return self.here, -1
-
-    def _proxy_fence(self, statement: ProxyFence, guard: Lit) -> None:
-        """A proxy fence; the acquire of a tensor map is one event for each place that its address may be."""
-        if statement.address is None:
-            self.event("F", guard, statement, scope=statement.scope)
-            return
-        for name, virtual, offset, literal in self.accesses.spots(
-            statement, statement.address, guard, MAP_SIZE, MAP_SIZE
-        ):
-            self.event("F", self.logic.both(guard, literal), statement, scope=statement.scope, object=name,
-                       virtual=virtual, where=(offset, MAP_SIZE))  # fmt: skip
-
-    def _elect(self, statement: Elect, guard: Lit, chosen: Lit) -> None:
-        """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp."""
-        lane = self.thread.place.lane
-        here: Lit = 1
-        if lane is not None:
-            here = self._elected(lane, statement)
-        if statement.pred is not None:
-            self.assign(statement.pred, booleans(here), {}, statement.guard, chosen)
-        if statement.dst is not None:
-            if lane is None:
-                self.assign(statement.dst, {0: 1}, {}, statement.guard, chosen)
-            else:
-                raise Undecided(self.tell(statement, "asks for the number of the elected lane, which is not followed"))
-
-    def _elected(self, lane: int, statement: Elect) -> Lit:
-        mask = (1 << 32) - 1
-        if statement.mask is not None:
-            values = self.table(statement.mask)
-            if len(values) != 1:
-                raise Undecided(self.tell(statement, "has a mask that is not the same in every execution"))
-            mask = next(iter(values)) & mask
-        lanes = sorted(
-            t.place.lane
-            for t in self.program.threads
-            if same_cta(t, self.thread) and t.place.warp == self.thread.place.warp and t.place.lane is not None
-            and mask >> t.place.lane & 1
-        )  # fmt: skip
-        if lane not in lanes:
-            return -1
-        if len(lanes) == 1:
-            return 1
-        if not self.exact:
-            return MAYBE
-        place = self.thread.place
-        key = (place.kernel, place.device, place.cta, place.warp, mask)
-        if key not in self.graph.elected:
-            found = [self._free() for _ in lanes]
-            self.graph.formulas.at_most_one(found)
-            self.graph.formulas.require(*found)
-            self.graph.elected[key] = found
-        return self.graph.elected[key][lanes.index(lane)]
 
     def event(self, kind: str, guard: Lit, statement: Statement, **what: object) -> Event:
         event = Event(len(self.graph.events), kind, self.index, self.node, guard, statement, **what)  # type: ignore[arg-type]
@@ -387,7 +318,7 @@ class Walk:
             if isinstance(statement, Barrier) and statement.dst is not None:
                 self._reduction_result(event, statement, chosen)
             if self.exact and blocking:
-                passing = self._free() if self.graph.ending is not Ending.FINISHED else 1
+                passing = self.free() if self.graph.ending is not Ending.FINISHED else 1
                 self.graph.passes[event.id] = passing
                 going = self.logic.both(going, -self.logic.both(event.guard, -passing))
         return going
