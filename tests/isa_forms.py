@@ -223,7 +223,7 @@ def _tensormap(form: Form, policy: str) -> tuple[str, ...]:
     mode = form.get("mode") or "tile"
     places = 5 if mode in ("tile::gather4", "tile::scatter4") else dimensions
     box = f"[%a0, {{{', '.join(f'%r{i}' for i in range(places))}}}]"
-    offsets = {"im2col": dimensions - 2, "im2col::w": 2, "im2col::w::128": 2}.get(mode, 0)
+    offsets = {"im2col": max(1, dimensions - 2), "im2col::w": 2, "im2col::w::128": 2}.get(mode, 0)
     image = f", {{{', '.join(f'%h{i}' for i in range(offsets))}}}" if offsets else ""
     mask = ", %h1" if form.has("multicast") else ""
     match form.row.builds:
