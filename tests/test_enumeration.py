@@ -12,6 +12,7 @@ from ptxmm.enumeration import check, outcomes
 from ptxmm.program import (
     Addr,
     Assign,
+    Assume,
     Bar,
     Barrier,
     Binary,
@@ -450,3 +451,17 @@ def test_a_register_that_both_arms_write_depends_on_the_branch(under: str) -> No
     afresh = Assign(dst="s", value=Const(1))
     free = program(chosen("A", A, "x", "y", afresh), chosen("B", B, "y", "x", afresh), exists=final(A_r=1, B_r=1))
     assert verdict(free, under) == "allowed"
+
+
+def test_what_precedes_a_failed_assumption_may_make_it_hold() -> None:
+    both = [
+        thread(name, place, atom("add", None, "n", 1), ld("r", "n", "relaxed.gpu"), Assume(cond=equal("r", 2)))
+        for name, place in (("A", A), ("B", B))
+    ]
+    assert verdict(program(*both, exists=final(A_r=2, B_r=2))) == "allowed"
+
+
+def test_an_atomic_operation_takes_part_once_in_a_value() -> None:
+    both = [thread(name, place, atom("add", "r", "n", 1)) for name, place in (("A", A), ("B", B))]
+    found = outcomes(program(*both), model("ptx-9.4"), Options())
+    assert sorted(state.values for state in found.states) == [(0, 1, 2), (1, 0, 2)]

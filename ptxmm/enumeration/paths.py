@@ -35,7 +35,7 @@ class Choices:
 
 
 def paths(program: Program, thread: Thread, graph: Graph, values: Values, *, waits: bool, budget: Budget) -> list[Path]:
-    """Every path of a thread, and every beginning of one that stops at a barrier or before the thread starts.
+    """Every path of a thread, failed ones too, and its beginnings that stop at a barrier or before the thread starts.
 
     With `waits`, a loop is followed until it comes back to where it was.
     """
@@ -47,7 +47,7 @@ def paths(program: Program, thread: Thread, graph: Graph, values: Values, *, wai
         choose = Choices(waiting.pop())
         whole = Runner(program, thread, graph, values, choose, matters).run()
         waiting.extend(choose.others())
-        found.update((path, None) for path in (whole, *stops(whole)) if path.end != "failed")
+        found.update((path, None) for path in (whole, *stops(whole)))
         if len(found) > MOST_PATHS:
             raise GaveUp(f"thread {thread.name} has too many paths to enumerate")
     return list(found)

@@ -56,7 +56,7 @@ class Reach:
         """The paths of a thread, given what is known; what they write is known then."""
         code = self.program.threads[thread]
         found = paths(self.program, code, self.graphs[thread], self.values, waits=self.waits, budget=self.budget)
-        return [path for path in found if self.note(thread, path)]
+        return [path for path in found if self.note(thread, path) and path.end != "failed"]
 
     def values(self, spot: Spot) -> tuple[int, ...]:
         """What a read may return."""
@@ -70,8 +70,10 @@ class Reach:
         return part(int.from_bytes(initial, "little"), whole, spot.offset, spot.size)
 
     def note(self, thread: int, path: Path) -> bool:
-        """Note what a path writes, unless some of it would have to come from itself."""
-        noted = []
+        """Note what a path writes, up to what would have to come from itself; False where there is such a store.
+
+        Other paths may begin like this one, with reads of contents that are not known yet.
+        """
         for step in path.steps:
             if step.kind != "W" or step.spot is None or step.spot.object not in self.whole:
                 continue
@@ -81,10 +83,8 @@ class Reach:
             ways = self.joined([[way for way in one if own not in way] for one in each], own)
             if not ways:
                 return False
-            noted.append((key(step.spot), step.value, ways))
-        for spot, value, ways in noted:
-            there = self.contents.setdefault(spot, {})
-            there[value] = least(ways | there.get(value, frozenset()))
+            there = self.contents.setdefault(key(step.spot), {})
+            there[step.value] = least(ways | there.get(step.value, frozenset()))
         return True
 
     def ways(self, spot: Spot | None, value: int) -> Ways:
