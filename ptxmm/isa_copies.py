@@ -214,6 +214,8 @@ def _map_of(site: Site, operand: Operand) -> Object | None:
 def _boxed(site: Site, map_: int, data: int) -> None:
     """Insist on a tensor map, and that its box lies in the object in shared memory."""
     tensormap(site, map_)
+    if site.operands[data].items:
+        raise site.placed(data)
     site.within(data, "shared", f"the other side of `{site.form.row.name}`")
     found = _map_of(site, site.operands[map_])
     if found is not None and found.tensormap is not None:

@@ -207,7 +207,7 @@ def _slot(row: Row, word: Word, at: Span, known: Known, filled: Mapping[str, Wor
         return next(((i, slot) for i, slot in free if i > last), free[0])
     if not word.text:
         raise InputError("a qualifier is missing here", word.within(at))
-    own = [w for slot in row.slots for w in slot.words]
+    own = {w for slot in row.slots for w in slot.words}
     if word.text not in known:
         hint = near(word.text, own) or near(word.text, known)
         raise InputError(f"unknown qualifier `.{word.text}`", word.within(at), hint)

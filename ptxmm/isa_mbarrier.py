@@ -31,6 +31,8 @@ def mbarrier(site: Site, index: int) -> Expr:
     """The address of an mbarrier: 8 aligned bytes of shared memory."""
     site.shared(index, "an mbarrier")
     site.inside(index, SIZE)
+    if site.operands[index].items:
+        raise site.placed(index)
     return site.memory(index)
 
 

@@ -72,6 +72,7 @@ def tensormap_replace(site: Site, common: Common) -> TensormapReplace:
     shape = " [D], x" if field == "global_address" else " [D], 0, 1" if ordered else " [D], 1"
     site.count(2 + ordered, 2 + ordered, shape)
     site.within(0, form.get("space"), "this tensor map")
+    site.writable(0)
     tensormap(site, 0)
     last = 1 + ordered
     value = site.number(last, Type("b", 64 if field in IN_64_BITS else 32))

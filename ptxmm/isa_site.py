@@ -56,7 +56,14 @@ class Site:
             raise InputError(
                 f"`{self.form.but()}` needs an address in brackets here, not {KINDS[operand.kind]}", operand.at, hint
             )
+        if operand.items and not any(slot.name == "dimensions" for slot in self.form.row.slots):
+            raise self.placed(index)
         return operand.expr
+
+    def placed(self, index: int) -> InputError:
+        """The complaint about coordinates where none can stand."""
+        at = self.operands[index].at
+        return InputError("coordinates stand behind the name of a tensor map alone", at, "write `[D, {0}]` for the map")
 
     def results(self, index: int) -> tuple[str | None, ...]:
         """The registers that receive results at a position, one for each element of a vector form."""

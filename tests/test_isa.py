@@ -9,7 +9,7 @@ from ptxmm.arith import ATOMICS, PRED, U32, Type
 from ptxmm.errors import Unsupported
 from ptxmm.isa import BUILDERS, ROWS, Operand, decode, form_of, ptx, requirement, writes
 from ptxmm.isa_foreign import OPCODES
-from ptxmm.isa_form import Row, type_of
+from ptxmm.isa_form import Requirement, Row, type_of
 from ptxmm.isa_table import QUALIFIERS
 from ptxmm.program import (
     NOWHERE,
@@ -300,6 +300,60 @@ def test_a_space_is_named_on_request_and_counts_for_the_target() -> None:
 def test_what_ptx_does_not_have_needs_no_version(statement: Statement) -> None:
     with pytest.raises(Unsupported, match="PTX has no"):
         requirement(statement)
+
+
+@pytest.mark.parametrize(
+    ("line", "need"),
+    [
+        ("mbarrier.init.shared.b64 [mx], 1", ((7, 0), 80)),
+        ("mbarrier.arrive.b64 _, [mx]", ((8, 0), 80)),
+        ("mbarrier.arrive.b64 %d0, [mx], 2", ((8, 0), 90)),
+        ("mbarrier.arrive.relaxed.cta.b64 %d0, [mx]", ((8, 6), 90)),
+        ("mbarrier.try_wait.parity.b64 %p0, [mx], 0", ((8, 0), 90)),
+        ("cp.async.ca.shared.global [sx], [gx], 4", ((7, 0), 80)),
+        ("cp.async.ca.shared.global [sx], [gx], 4, %p1", ((7, 5), 80)),
+        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sx], [gx], 16, [mx]", ((8, 6), 90)),
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sx], [gx], 16, [mx]", ((8, 0), 90)),
+        ("cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.b128 [gx], [sx], 16", ((9, 3), 90)),
+        ("red.async.release.gpu.global.add.u32 [%a0], 1", ((8, 7), 100)),
+        ("tensormap.replace.tile.rank.b1024.b32 [%a0], 1", ((8, 3), 90)),
+        ("fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster", ((9, 4), 90)),
+    ],
+)
+def test_asynchronous_instructions_need_the_version_and_target_that_the_isa_names(line: str, need: Requirement) -> None:
+    assert requirement(read(line)) == need
+
+
+def test_what_no_model_has_is_written_as_it_was_and_needs_no_version() -> None:
+    found = read("wgmma.wait_group.sync.aligned 0")
+    assert ptx(found) == "wgmma.wait_group.sync.aligned 0"
+    with pytest.raises(Unsupported, match="tensor core"):
+        requirement(found)
+
+
+def test_short_spellings_mean_the_whole_ones() -> None:
+    short = "cp.async.bulk.shared::cta.global.mbarrier [sx], [gx], 16, [mx]"
+    assert ptx(read(short)) == short.replace("mbarrier", "mbarrier::complete_tx::bytes")
+    assert ptx(read("mbarrier.arrive [mx]")) == "mbarrier.arrive.release.cta.b64 _, [mx]"
+
+
+def test_an_mbarrier_of_another_cta_is_written_as_it_was_named() -> None:
+    line = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%a0]"
+    assert ptx(read(line)) == line
+
+
+def test_copies_between_registers_are_written_with_their_spaces() -> None:
+    line = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%a0], [%a1], %r1, [mx]"
+    assert ptx(read(line)) == line
+
+
+def test_tokens_predicates_and_lanes_are_what_mbarriers_and_elect_write() -> None:
+    assert writes(read("mbarrier.arrive.b64 %d0, [mx]")) == (("%d0", Type("b", 64)),)
+    assert writes(read("mbarrier.test_wait.parity.b64 %p0, [mx], 1")) == (("%p0", PRED),)
+    assert writes(read("mbarrier.pending_count.b64 %r0, %d0")) == (("%r0", U32),)
+    assert writes(read("elect.sync %r0|%p0, 3")) == (("%r0", U32), ("%p0", PRED))
+    assert writes(read("elect.sync _|%p0, 3")) == (("%p0", PRED),)
+    assert writes(read("mbarrier.arrive.b64 _, [mx]")) == ()
 
 
 def test_arithmetic_is_not_written_here() -> None:

@@ -444,6 +444,12 @@ def test_each_mistake_is_told_with_its_place_and_a_remedy(head: str, message: st
     assert str(caught.value) == message
 
 
+def test_the_content_of_an_mbarrier_is_not_asked_about() -> None:
+    with pytest.raises(InputError, match="the content of an mbarrier has no meaning"):
+        read(f"{written('')}exists (m@b0 == 0)", "t.lit")
+    assert read(f"{written('')}exists (D == &g)", "t.lit")
+
+
 def test_a_misaligned_bulk_copy_is_no_mistake_of_the_text() -> None:
     assert isinstance(one("cp.async.bulk [s+4], [g], 16, [m];"), AsyncCopy)
 

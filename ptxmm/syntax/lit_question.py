@@ -113,6 +113,9 @@ class Finals:
 
     def _at(self, node: Node, where: Addr, type_: Type | None) -> Value:
         obj = self.memory.object(where.name)
+        if obj.mbarrier is not None:
+            hint = "ask about a register that `mbarrier.test_wait` or `mbarrier.pending_count` writes"
+            raise self.source.error("the content of an mbarrier has no meaning", node.start, node.end, hint)
         type_ = type_ or obj.type
         if where.offset < 0 or where.offset + type_.size > obj.size:
             size = f"{obj.length} element{'s' * (obj.length > 1)}, {obj.size} bytes"
