@@ -58,8 +58,8 @@ HALVES = ({}, {"noftz": "noftz"}, *({"noftz": "noftz", "vector": vector} for vec
 NC = {"space": "global", "non-coherence": "nc"}
 ORDERED = ({}, *({"order": o, "scope": s} for o in ("release", "relaxed") for s in ("cta", "cluster")))
 WAITING = ({}, *({"order": o, "scope": s} for o in ("acquire", "relaxed") for s in ("cta", "cluster")))
-BYTES, GROUP = "mbarrier::complete_tx::bytes", "bulk_group"
-LOAD = {"destination space": "shared::cta", "source space": "global", "completion": BYTES}
+TOLD, GROUP = "mbarrier::complete_tx::bytes", "bulk_group"
+LOAD = {"destination space": "shared::cta", "source space": "global", "completion": TOLD}
 TO_CLUSTER = LOAD | {"destination space": "shared::cluster"}
 STORE = {"destination space": "global", "source space": "shared::cta", "completion": GROUP}
 BETWEEN = TO_CLUSTER | {"source space": "shared::cta"}
@@ -82,9 +82,9 @@ SEEDS: dict[str, tuple[dict[str, str], ...]] = {
     "cp.async.bulk.tensor": (LOAD, TO_CLUSTER, STORE),
     "cp.reduce.async.bulk": (*REDUCTIONS, *(each | STRONG_COPY for each in REDUCTIONS)),
     "cp.reduce.async.bulk.tensor": (STORE,),
-    "st.async": ({"space": "shared::cluster", "completion": BYTES}, {"order": "release", "scope": "gpu"}),
+    "st.async": ({"space": "shared::cluster", "completion": TOLD}, {"order": "release", "scope": "gpu"}),
     "red.async": (
-        {"order": "relaxed", "scope": "cluster", "space": "shared::cluster", "completion": BYTES},
+        {"order": "relaxed", "scope": "cluster", "space": "shared::cluster", "completion": TOLD},
         {"order": "release", "scope": "gpu", "operation": "add"},
     ),
 }
