@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 from building import model
+from hypothesis import HealthCheck, given, settings
+from random_programs import ALL, programs
 
 from ptxmm.check import check
+from ptxmm.deadline import Deadline
+from ptxmm.encode import encode, race_pairs
+from ptxmm.errors import Span
+from ptxmm.events import Ending
 from ptxmm.options import Options
 from ptxmm.program import Atomic, Fence, Load, Order, Program, ProxyFence, Scope, Statement, Store
 from ptxmm.races.whatif import exchange
+from ptxmm.report.json import check_report
+from ptxmm.report.sarif import sarif_report
+from ptxmm.report.svg import execution_svg
+from ptxmm.report.witness import evidence
+from ptxmm.solve import Truth, session
 from ptxmm.syntax import lit, read_programs
 from ptxmm.verdict import Missing, Race
 
@@ -336,3 +349,82 @@ def test_one_round_of_what_is_missing_is_enough_for_a_message(under: str, publis
 def test_following_what_is_missing_ends_the_races_of_protocols(test: Program) -> None:
     for on in races(test):
         assert repaired(test, "ptx-9.4", on, 6, fence=False) in ("no race", "no single instruction")
+
+
+def still_races(test: Program, under: str, race: Race) -> bool:
+    """Whether a test whose instructions are those of `race`, but stronger, has that race between the same reads."""
+    encoding = encode(test, model(under), 4, Ending.PREFIX)
+    wanted = [encoding.graph.events[event.id].guard for event in race.witness.events]
+    for name in ("rf", "co"):
+        relation = encoding.base.rel(name)
+        wanted += [relation.lit(i, j) for i, j in race.witness.edges[name]]
+    pairs = race_pairs(encoding) or []
+    same = [pair.literal for pair in pairs if {pair.first, pair.second} == {race.first, race.second}]
+    if not same:
+        return False
+    axioms = [literal for _, literal in encoding.axioms]
+    here = session()
+    prefix = here.prefix()
+    text = encoding.formulas.text([*encoding.asserted, *axioms, *wanted, same[0]], (), f"{prefix}v")
+    with here.load(text, prefix) as loaded:
+        return loaded.check([], Deadline.after(20)) is not Truth.UNSAT
+
+
+def strengthened(test: Program, race: Race) -> Program | None:
+    """The test with stronger orders and scopes where they are missing; None where something else is."""
+    if any(set(one.lacks) - {"strength", "release", "acquire", "scope"} or not one.lacks for one in race.missing):
+        return None
+    for step in race.missing:
+        after = with_step(test, step, fence=False)
+        if after is None:
+            return None
+        test = after
+    return test
+
+
+def numbered(test: Program) -> Program:
+    """A test whose statements stand on lines of their own."""
+    lines = count(1)
+
+    def line(statement: Statement) -> Statement:
+        number = next(lines)
+        return replace(statement, at=Span("", number, 1), text=f"statement {number}")
+
+    return replace(test, threads=tuple(replace(t, body=tuple(map(line, t.body))) for t in test.threads))
+
+
+@pytest.mark.parametrize("under", ["ptx-9.4", "ptx-7.5", "ptx-6.0"])
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(drawn=programs(ALL - {"mixed", "proxies", "vectors", "restricted", "lanes"}))
+def test_with_what_is_missing_the_same_reads_do_not_race(under: str, drawn: Program) -> None:
+    test = numbered(drawn)
+    for race in races(test, under).values():
+        assert race.missing
+        after = strengthened(test, race)
+        if after is not None:
+            assert still_races(test, under, race)
+            assert not still_races(after, under, race)
+
+
+# --- reports ---------------------------------------------------------------------------------------------------------
+
+
+def test_reports_tell_what_is_missing() -> None:
+    test = message("st.relaxed.gpu.u32 [f], 1", ACQUIRE)
+    result = check(test, model("ptx-9.4"), ASKED)
+    (pair,) = json.loads(check_report([result]))["results"][0]["race"]["pairs"]
+    assert pair["hazard"] == "read after write"
+    (step,) = pair["missing"]
+    assert (step["lacks"], step["thread"], step["line"]) == (["release"], "A", 5)
+    assert step["instead"] == "`st.release.gpu.u32`, or `fence.acq_rel.gpu` before it"
+    (found,) = json.loads(sarif_report([result]))["runs"][0]["results"]
+    places = [(p["physicalLocation"]["region"]["startLine"], p["message"]["text"]) for p in found["relatedLocations"]]
+    assert [line for line, _ in places] == [4, 8 + 1, 5]
+    assert places[0][1] == "races on x (read after write in one execution)"
+    assert "missing at b: `st.relaxed.gpu.u32 [f], 1` (A, line 5) releases nothing" in evidence(result, width=200)
+    assert "missing at b" in execution_svg(result.race.races[0].witness, test, result.race.races[0])
+
+
+def test_without_a_witness_nothing_is_worked_out() -> None:
+    result = check(message("st.relaxed.gpu.u32 [f], 1", ACQUIRE), model("ptx-9.4"), replace(ASKED, witness=False))
+    assert (result.race.verdict, result.race.on, result.race.races) == ("yes", ("x",), ())
