@@ -161,7 +161,7 @@ class Evaluation:
         variables, bodies, _ = self.plan.recursions[group]
         now: list[Value] = [self.algebra.nothing() for _ in variables]
         for _ in range(self.algebra.size * self.algebra.size + 2):
-            scratch = _Scratch(self, dict(zip(variables, now, strict=True)))
+            scratch = _Scratch(self, dict(zip(variables, now, strict=True)), self.plan.varying(group))
             after = [scratch.get(body) for body in bodies]
             if all(_same(a, b) for a, b in zip(after, now, strict=True)):
                 return after[place]
@@ -172,24 +172,14 @@ class Evaluation:
 class _Scratch(Evaluation):
     """One round of a recursion: the variables have values, everything that does not need them is shared."""
 
-    def __init__(self, outer: Evaluation, given: dict[int, Value]) -> None:
+    def __init__(self, outer: Evaluation, given: dict[int, Value], varying: frozenset[int]) -> None:
         super().__init__(outer.plan, outer.algebra, outer.base)
-        self.outer, self.given = outer, given
-        self.depends: dict[int, bool] = {}
+        self.outer, self.given, self.varying = outer, given, varying
 
     def get(self, slot: int) -> Value:
         if slot in self.given:
             return self.given[slot]
-        if not self._varies(slot):
-            return self.outer.get(slot)
-        return super().get(slot)
-
-    def _varies(self, slot: int) -> bool:
-        if slot not in self.depends:
-            step = self.plan.steps[slot]
-            args = () if step.op == "fixpoint" else step.args
-            self.depends[slot] = slot in self.given or any(self._varies(arg) for arg in args)
-        return self.depends[slot]
+        return super().get(slot) if slot in self.varying else self.outer.get(slot)
 
 
 def _same(a: Value, b: Value) -> bool:

@@ -33,6 +33,7 @@ class Plan:
     names: dict[str, int]
     recursions: dict[int, tuple[tuple[int, ...], tuple[int, ...], int]] = field(default_factory=dict)
     flags: tuple[tuple[str, Check, bool, int], ...] = ()
+    _varying: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def needs(self, slot: int) -> set[str]:
         """The base names that a slot's meaning depends on."""
@@ -48,6 +49,18 @@ class Plan:
                 step = self.steps[number]
                 stack.extend(self.recursions[step.args[0]][1] if step.op == "fixpoint" else step.args)
         return seen
+
+    def varying(self, group: int) -> frozenset[int]:
+        """The slots that the variables of a recursion have a part in; recursions inside it have none."""
+        if group not in self._varying:
+            variables, bodies, _ = self.recursions[group]
+            found = set(variables)
+            for slot in sorted(self.below(bodies)):
+                step = self.steps[slot]
+                if step.op != "fixpoint" and found.intersection(step.args):
+                    found.add(slot)
+            self._varying[group] = frozenset(found)
+        return self._varying[group]
 
     @cached_property
     def monotone(self) -> bool:
