@@ -23,7 +23,6 @@ from ptxmm.model import Model
 from ptxmm.options import Options as Options
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
 from ptxmm.question import Found, ask, decide
-from ptxmm.races import explained
 from ptxmm.solve import Truth
 from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.undefined import undefined
@@ -199,6 +198,8 @@ def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], 
         one = execution.concrete(encoding, found.assignment)
         pair = next(p for p in pairs if p.on == name and one.true(p.literal))
         if options.witness:
+            from ptxmm.races import explained
+
             races.append(explained(encoding, one, pair))
     if on and not (doubts or not result.complete):
         answer = Answer("yes", tuple(on), tuple(races))

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from building import model
@@ -278,7 +279,9 @@ def written(mnemonic: str, statement: Statement) -> Statement:
     assert isinstance(statement, Load | Store | Atomic | Fence)
     order = next((Order(word) for word in words if word in list(Order)), Order.WEAK)
     scope = next((Scope(word) for word in words if word in list(Scope)), None)
-    changed = replace(statement, order=order, scope=scope, text=mnemonic + " " + statement.text.partition(" ")[2])
+    text = mnemonic + " " + statement.text.partition(" ")[2]
+    strength: dict[str, Any] = {"order": order, "scope": scope}
+    changed = replace(statement, text=text, **strength)
     if isinstance(changed, Atomic) and words[0] == "atom":
         return replace(changed, reduction=False)
     return replace(changed, window=None) if isinstance(changed, Fence) and "sync_restrict" not in mnemonic else changed
