@@ -68,7 +68,11 @@ def not_followed(program: Program) -> str:
             other = isinstance(item, ProxyFence) and item.kind not in FENCES
             if other or not isinstance(item, FOLLOWED) or (isinstance(item, Fence) and item.window not in WINDOWS):
                 return f"this engine does not follow `{item.text or type(item).__name__}`"
-    return ""
+    return "this engine does not follow several kernels" if _several(program) else ""
+
+
+def _several(program: Program) -> bool:
+    return len({thread.place.kernel for thread in program.threads}) > 1 or bool(program.launches)
 
 
 def unsupported(program: Program, model: Model) -> str:
@@ -76,6 +80,6 @@ def unsupported(program: Program, model: Model) -> str:
     missing = sorted(used(program) - model.supports)
     if missing:
         return f"the model {model.name} does not have {', '.join(FEATURES[one] for one in missing)}"
-    if len({thread.place.kernel for thread in program.threads}) > 1 or program.launches:
-        return "tests with several kernels are not supported"
+    if _several(program) and "kernels" not in model.supports:
+        return f"the model {model.name} does not have {FEATURES['kernels']}"
     return ""
