@@ -252,7 +252,7 @@ def test_models_lists_every_model(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "models")
     assert code == 0
     assert [line for line in out.splitlines() if not line.startswith(" ") and line] == [
-        "ptx-6.0", "ptx-7.5", "ptx-9.4 (default)", "sc",
+        "ptx-6.0", "ptx-7.5", "ptx-9.4 (default)", "ptx-9.4-literal", "ptx-9.4-strict", "sc",
     ]  # fmt: skip
     _, out, _ = run(capsys, "models", "--format", "json")
     assert [m["name"] for m in json.loads(out)["models"] if m["default"]] == ["ptx-9.4"]
