@@ -234,6 +234,13 @@ def test_accesses_by_two_proxies_lack_a_proxy_fence() -> None:
     assert missing.instead == "`fence.proxy.texture` before it"
 
 
+def test_a_copy_that_nobody_waits_for_is_not_ordered_by_program_order() -> None:
+    test = program("d0.c0.b0: cp.async.ca.shared.global [s], [x], 4; ld.shared.u32 r0, [s]")
+    (missing,) = races(test)["s"].missing
+    assert missing.lacks == ()
+    assert missing.why.startswith("nothing orders them: program order alone does not order")
+
+
 # --- the hazard ------------------------------------------------------------------------------------------------------
 
 

@@ -48,7 +48,7 @@ def unlike(encoding: Encoding, one: Event, other: Event) -> str:
         return f"they go through different proxies ({one.proxy.value} and {other.proxy.value})"
     weak = [name for name, event in zip(names, (one, other), strict=True) if event.order is Order.WEAK]
     if len(weak) == 2:
-        return f"the accesses of {' and '.join(weak)} are weak"
+        return f"the accesses of {' and '.join(dict.fromkeys(weak))} are weak"
     if weak:
         return f"the access of {weak[0]} is weak"
     for n, event in enumerate((one, other)):

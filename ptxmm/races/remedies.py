@@ -65,7 +65,7 @@ class Search:
             found.append(self.strong)
         most = max(LEAST_TRIALS, WORK // len(self.draft.events))
         for cost, first, second, path in heapq.merge(self.paths.between(one, other), self.paths.between(other, one)):
-            self.connected |= all(link.kind in ("reads", "barrier") for link in path)
+            self.connected |= bool(path) and all(link.kind in ("reads", "barrier") for link in path)
             if cost >= min((remedy.cost for remedy in found), default=99.0):
                 break
             if self.trials >= most:

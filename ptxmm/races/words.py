@@ -33,7 +33,9 @@ class Words:
         elif search.connected:
             why = "reads or barriers join the threads, but nothing on the way would order the two if it were stronger"
         elif first.thread == second.thread:
-            why = "nothing orders them: program order alone does not order accesses through different proxies"
+            why = (
+                "nothing orders them: program order alone does not order different proxies, nor what a copy does later"
+            )
         else:
             why = "nothing orders them: neither thread reads anything that the other wrote after its access"
             why += self._apart(first, second) or self._apart(second, first)
