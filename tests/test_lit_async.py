@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from isa_forms import forms, lines
 
+from ptxmm import isa_table_copies, isa_table_mbarrier, isa_table_proxies
 from ptxmm.arith import PRED, U32, U64, Type
 from ptxmm.errors import InputError
+from ptxmm.isa_form import Row
 from ptxmm.program import (
     Addr,
     Assign,
@@ -46,6 +50,7 @@ from ptxmm.syntax.lit import read
 from ptxmm.syntax.print_lit import to_lit
 
 GOLDEN = Path(__file__).parent / "golden" / "async_errors.txt"
+TABLE = (*isa_table_mbarrier.ROWS, *isa_table_copies.ROWS, *isa_table_proxies.ROWS)
 B64 = Type("b", 64)
 MEMORY = """.global .u32 g[16]; .global .u32 x; .global .tensormap D -> g; .shared @ d0.c0.* .u32 s[16];
 .shared @ d0.c0.* .mbarrier m(2); .shared @ d0.c0.b0 .b64 w; .shared @ d0.c0.b0 .tensormap E -> g;
@@ -360,6 +365,7 @@ def test_a_loop_that_arrives_or_copies_does_more_than_wait(step: str) -> None:
         ("multimem.ld_reduce.relaxed.sys.global.add.u32 r0, [x];", ("r0",)),
         ("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [s], [m];", ()),
         ("fence.proxy.alias.acquire.sys;", ()),
+        ("mbarrier.arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [m], k;", ()),
         ("fence.proxy.generic::fabric.alias.release.sys;", ()),
         ("shfl.sync.idx.b32 r0|p, r1, 0, 31, -1;", ("r0", "p")),
         ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [g], [s], 16, h;", ()),
@@ -416,6 +422,36 @@ def test_a_printed_test_reads_back_as_the_same(line: str) -> None:
     text = to_lit(program)
     assert read(text, "t.lit") == (program,)
     assert to_lit(*read(text, "t.lit")) == text
+
+
+FORMS = """.global .b8 gx[1024]; .shared @ d0.c0.* .b8 sx[1024]; .shared @ d0.c0.b0 .mbarrier mx(1);
+.global .tensormap dx -> gx; .shared @ d0.c0.b0 .tensormap ex -> gx;
+thread B @ d0.c0.b1 { }
+thread A @ d0.c0.b0 {
+    .reg .b8 %b<4>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<16>; .reg .pred %p<4>;
+    .reg .f32 %f<8>; .reg .f64 %g<8>; .reg .b64 %a0 = &dx; .reg .b64 %a1 = &ex;
+"""
+NAMED = re.compile(r"%[a-z]+\d+")
+
+
+def in_a_test(lines: tuple[str, ...]) -> str:
+    """The lines in a test in which all their registers are written, remote copies going to the other CTA."""
+    far = [re.sub(r"^(\S*shared::cluster\.shared::cta\S* )\[sx\]", r"\1[sx@b1]", line) for line in lines]
+    used = {name for line in far for name in NAMED.findall(line)} - {"%a0", "%a1"}
+    first = "".join(f"    {name} = 1;\n" for name in sorted(used) if name[1] not in "fgp")
+    first += "".join(f"    mov.{kind} {name}, 1.0;\n" for name in sorted(used) for c, kind in FLOATS if name[1] == c)
+    first += "".join(f"    setp.eq.u32 {name}, 1, 1;\n" for name in sorted(used) if name[1] == "p")
+    return f"ptx t {FORMS}{first}{''.join(f'    {line};{chr(10)}' for line in far)}}}\n"
+
+
+FLOATS = (("f", "f32"), ("g", "f64"))
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_every_form_of_the_table_reads_in_a_test_and_prints_back(row: Row) -> None:
+    spelled = tuple(line for mnemonic in forms(row, 1) for line in lines(mnemonic))
+    (program,) = read(in_a_test(spelled), "t.lit")
+    assert read(to_lit(program), "t.lit") == (program,)
 
 
 def test_maps_and_mbarriers_read_back_with_what_was_declared() -> None:
