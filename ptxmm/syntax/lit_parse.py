@@ -63,6 +63,10 @@ NAMES = {
     "CLAUSE": "verdicts such as `forbidden, no race`",
     "$END": "the end of the file",
 }
+MISPLACED = {
+    "=": "use `==` to compare",
+    "@": "a place stands before the first value, as in `x @ d1 = 5`",
+}
 FIRST = ("SEMICOLON", "RPAR", "CLOSE", "STOP", "END")
 
 
@@ -86,7 +90,7 @@ def _unexpected(found: UnexpectedToken, source: Source) -> InputError:
     elif "SEMICOLON" in expected and token.type != "SEMICOLON":
         wanted = "`;`"
         start = len(source.text[:start].rstrip())
-        hint = "use `==` to compare" if str(token) == "=" else ""
+        hint = MISPLACED.get(str(token), "")
     elif expected == {"PTX"}:
         wanted, hint = "`ptx NAME`", "a test starts with `ptx` and its name"
     else:
