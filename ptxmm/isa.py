@@ -6,7 +6,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from functools import lru_cache
 
-from ptxmm import isa_copies, isa_foreign, isa_form, isa_mbarrier, isa_memory, isa_proxies, isa_sync
+from ptxmm import isa_copies, isa_foreign, isa_form, isa_mbarrier, isa_memory, isa_proxies, isa_sync, isa_tiles
 from ptxmm.arith import PRED, U32, Type
 from ptxmm.errors import InputError, Span, Unsupported, near
 from ptxmm.isa_form import LEAST, Form, Requirement, Row, split, whole
@@ -73,15 +73,15 @@ BUILDERS: dict[str, Callable[[Site, Common], Statement]] = {
     "copy": isa_copies.copy,
     "bulk_copy": isa_copies.bulk_copy,
     "bulk_reduce": isa_copies.bulk_reduce,
-    "tile_copy": isa_copies.tile_copy,
-    "tile_reduce": isa_copies.tile_reduce,
+    "tile_copy": isa_tiles.tile_copy,
+    "tile_reduce": isa_tiles.tile_reduce,
     "commit_group": isa_copies.commit_group,
     "wait_group": isa_copies.wait_group,
     "async_store": isa_copies.async_store,
     "async_red": isa_copies.async_red,
     "bulk_prefetch": isa_copies.bulk_prefetch,
-    "tile_prefetch": isa_copies.tile_prefetch,
-    "map_prefetch": isa_copies.map_prefetch,
+    "tile_prefetch": isa_tiles.tile_prefetch,
+    "map_prefetch": isa_tiles.map_prefetch,
     "init_fence": isa_proxies.init_fence,
     "async_fence": isa_proxies.async_fence,
     "one_sided_async_fence": isa_proxies.one_sided_async_fence,

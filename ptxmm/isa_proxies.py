@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ptxmm.arith import U32, Type
 from ptxmm.errors import InputError
-from ptxmm.isa_copies import tensormap
 from ptxmm.isa_operands import destination
 from ptxmm.isa_site import Common, Site
 from ptxmm.isa_table_proxies import BY_DIMENSION, CODED, IN_64_BITS
+from ptxmm.isa_tiles import MAP, tensormap
 from ptxmm.program import (
     Const,
     Elect,
@@ -19,9 +19,6 @@ from ptxmm.program import (
     TensormapCopy,
     TensormapReplace,
 )
-
-MAP = 128
-"""Bytes of a tensor map."""
 
 DIMENSIONS = 5
 

@@ -20,8 +20,10 @@ LAYERS = [
     "program isa_form",
     "formula model solve verdict spins isa_text_async isa_operands isa_rules",
     "cat closure expect plan values isa_site isa_slots isa_text isa_copy_rules",
-    "memory relation unroll mbarrier_state grounded isa_memory isa_sync isa_foreign isa_mbarrier isa_table_mbarrier isa_table_copies isa_table_proxies",
+    "memory relation unroll mbarrier_state grounded isa_memory isa_sync",
+    "isa_foreign isa_mbarrier isa_table_mbarrier isa_table_copies isa_table_proxies",
     "isa_table isa_copies",
+    "isa_tiles",
     "isa_proxies",
     "events evaluation isa",
     "accesses aligned arrivals chains features forced mbarrier_reach tags syntax",
@@ -53,7 +55,17 @@ HOMES = {
     "networkx": {"report", "enumeration"},
     "cupy": set[str](),
 }
-SECOND_ENGINE_MAY_KNOW = {"arith", "errors", "terms", "instructions", "asynchronous", "program", "model", "verdict", "enumeration"}
+SECOND_ENGINE_MAY_KNOW = {
+    "arith",
+    "errors",
+    "terms",
+    "instructions",
+    "asynchronous",
+    "program",
+    "model",
+    "verdict",
+    "enumeration",
+}
 
 
 def modules() -> list[Path]:
