@@ -42,6 +42,7 @@ class Reach:
     waits: bool
     budget: Budget
     contents: dict[tuple[str, int, int], dict[int, Ways]] = field(default_factory=dict)
+    followed: dict[int, tuple[dict[Spot, tuple[int, ...]], list[Path]]] = field(default_factory=dict)
 
     def paths(self) -> list[list[Path]]:
         """The paths of each thread."""
@@ -54,8 +55,16 @@ class Reach:
 
     def possible(self, thread: int) -> list[Path]:
         """The paths of a thread, given what is known; what they write is known then."""
-        code = self.program.threads[thread]
-        found = paths(self.program, code, self.graphs[thread], self.values, waits=self.waits, budget=self.budget)
+        asked, found = self.followed.get(thread, ({}, []))
+        if not found or any(self.values(spot) != values for spot, values in asked.items()):
+            asked = {}
+
+            def values(spot: Spot) -> tuple[int, ...]:
+                return asked.setdefault(spot, self.values(spot))
+
+            code = self.program.threads[thread]
+            found = paths(self.program, code, self.graphs[thread], values, waits=self.waits, budget=self.budget)
+            self.followed[thread] = asked, found
         return [path for path in found if self.note(thread, path) and path.end != "failed"]
 
     def values(self, spot: Spot) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ptxmm.arith import U32, atomic, signed, wrap
 from ptxmm.enumeration.expressions import evaluate
@@ -158,27 +159,27 @@ class Runner:
 
     def perform(self, node: Node, item: Statement) -> None:
         """The events and register writes of one instruction."""
-        base = Step(kind="F", node=node, item=item, ctrl=self.control(node, item.guard))
+        base = partial(Step, node=node, item=item, ctrl=self.control(node, item.guard))
         match item:
             case Assign(dst=dst, value=value):
                 self.write(dst, self.value(value), self.flows(value), item.guard)
             case Load():
-                self.load(item, replace(base, kind="R", order=item.order, scope=item.scope))
+                self.load(item, partial(base, kind="R", order=item.order, scope=item.scope))
             case Store():
-                self.store(item, replace(base, kind="W", order=item.order, scope=item.scope))
+                self.store(item, partial(base, kind="W", order=item.order, scope=item.scope))
             case Atomic():
-                self.atomic(item, replace(base, scope=item.scope))
+                self.atomic(item, partial(base, scope=item.scope))
             case Fence():
-                self.steps.append(replace(base, order=item.order, scope=item.scope))
+                self.steps.append(base(kind="F", order=item.order, scope=item.scope))
             case ProxyFence():
-                self.steps.append(base)
+                self.steps.append(base(kind="F"))
             case Barrier():
-                self.barrier(item, replace(base, kind="B"))
+                self.barrier(item, base)
             case ClusterBarrier():
-                self.steps.append(replace(base, kind="B", barrier=Arrival()))
+                self.steps.append(base(kind="B", barrier=Arrival()))
             case WarpSync():
                 mask = self.value(item.mask) if item.mask is not None else None
-                self.steps.append(replace(base, kind="B", barrier=Arrival(mask=mask)))
+                self.steps.append(base(kind="B", barrier=Arrival(mask=mask)))
 
     def write(self, dst: str, value: int, reads: frozenset[int], guard: Expr | None) -> None:
         """Set a register; behind a guard it still depends on its old value and on the guard."""
@@ -198,12 +199,12 @@ class Runner:
             return []
         return [replace(first, offset=first.offset + at, size=lane.size) for at in range(0, whole, lane.size)]
 
-    def load(self, item: Load, base: Step) -> None:
+    def load(self, item: Load, base: partial[Step]) -> None:
         spots = self.spots(item, len(item.dst))
-        base = replace(base, addr=self.flows(item.address), type=item.type.lane)
+        base = partial(base, addr=self.flows(item.address), type=item.type.lane)
         first = len(self.steps)
         for spot in spots:
-            self.steps.append(replace(base, spot=spot, value=self.choose(self.values(spot))))
+            self.steps.append(base(spot=spot, value=self.choose(self.values(spot))))
         if spots:
             self.collect(item, first)
 
@@ -219,50 +220,48 @@ class Runner:
             wide = signed(value, item.type.bits) if item.type.signed else value
             self.write(dst, wide, frozenset(own), item.guard)
 
-    def store(self, item: Store, base: Step) -> None:
+    def store(self, item: Store, base: partial[Step]) -> None:
         lanes, lane = item.type.lanes, item.type.lane
-        base = replace(base, addr=self.flows(item.address), type=lane)
+        base = partial(base, addr=self.flows(item.address), type=lane)
         for at, spot in enumerate(self.spots(item, len(item.values))):
             source = item.values[at // lanes]
             value = wrap(self.value(source) >> lane.bits * (at % lanes), lane.bits)
-            self.steps.append(replace(base, spot=spot, value=value, data=self.flows(source)))
+            self.steps.append(base(spot=spot, value=value, data=self.flows(source)))
 
-    def atomic(self, item: Atomic, base: Step) -> None:
+    def atomic(self, item: Atomic, base: partial[Step]) -> None:
         lanes, lane, first = item.type.lanes, item.type.lane, len(self.steps)
         acquires = item.order in (Order.ACQUIRE, Order.ACQ_REL)
         releases = item.order in (Order.RELEASE, Order.ACQ_REL)
         each = len(item.operands) // len(item.dst)
-        base = replace(base, addr=self.flows(item.address), type=lane)
+        base = partial(base, addr=self.flows(item.address), type=lane)
         for at, spot in enumerate(self.spots(item, len(item.dst))):
             operands = item.operands[at // lanes * each : (at // lanes + 1) * each]
             given = tuple(wrap(self.value(one) >> lane.bits * (at % lanes), lane.bits) for one in operands)
             old = self.choose(self.values(spot))
             order = Order.ACQUIRE if acquires else Order.RELAXED
-            self.steps.append(replace(base, kind="R", spot=spot, value=old, order=order))
+            self.steps.append(base(kind="R", spot=spot, value=old, order=order))
             new = atomic(item.op, old, given, lane)
             if new is None and self.program.conventions.failed_cas_writes:
                 new = old
             if new is not None:
                 order = Order.RELEASE if releases else Order.RELAXED
                 partner = len(self.steps) - 1
-                data, ctrl = NONE.union(*(self.flows(one) for one in operands)), base.ctrl
+                data, ctrl = NONE.union(*(self.flows(one) for one in operands)), base.keywords["ctrl"]
                 if item.op == "cas":
                     ctrl = ctrl | {partner}
                 elif item.op != "exch":
                     data = data | {partner}
-                write = replace(
-                    base, kind="W", spot=spot, value=new, order=order, data=data, ctrl=ctrl, partner=partner
-                )
+                write = base(kind="W", spot=spot, value=new, order=order, data=data, ctrl=ctrl, partner=partner)
                 self.steps.append(write)
         if not self.trouble:
             self.collect(item, first)
 
-    def barrier(self, item: Barrier, base: Step) -> None:
+    def barrier(self, item: Barrier, base: partial[Step]) -> None:
         count = self.value(item.count) if item.count is not None else None
         pred = item.pred is not None and self.value(item.pred) != 0
         result = self.choose(results(self.program, self.thread, item)) if item.kind is Bar.RED else None
         arrival = Arrival(self.value(item.id), count, pred, None, result)
-        self.steps.append(replace(base, barrier=arrival))
+        self.steps.append(base(kind="B", barrier=arrival))
         if result is not None and item.dst is not None:
             self.write(item.dst, result, self.flows(item.pred), item.guard)
 
