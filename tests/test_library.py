@@ -89,8 +89,9 @@ ASYNCHRONOUS = [path for path in FILES if path.parent.name in ("async", "mbarrie
 @pytest.mark.parametrize("path", ASYNCHRONOUS, ids=title)
 def test_a_test_says_where_a_reading_differs_from_the_default(path: Path) -> None:
     named = {program.full_name: READINGS & set(every_model(program)) for program in read(path, None)}
-    options = Options(properties=frozenset({"outcome", "race", "undefined"}), timeout=60)
-    answers = decide(Piece(path), Request(options, models=(DEFAULT_MODEL, *sorted(READINGS))))
+    asked = frozenset({"outcome", "race", "undefined"})
+    models = (DEFAULT_MODEL, *sorted(READINGS))
+    answers = decide(Piece(path), Request(Options(properties=asked, timeout=60), models=models, properties=asked))
     seen = {
         (r.name, r.model): (r.verdict, r.race.verdict, r.race.on, r.undefined.verdict)
         for r in answers
