@@ -165,7 +165,7 @@ class Site:
                 )
             if wanted and space != wanted:
                 message = f"{what} is in {wanted} memory, and `{name}` is declared `.{space}`"
-                raise InputError(message, self.operands[index].at)
+                raise InputError(message, self.operands[index].at, f"name an object that is declared `.{wanted}`")
 
     def shared(self, index: int, what: str) -> None:
         """Insist on shared memory."""

@@ -98,7 +98,8 @@ def coordinates(site: Site, index: int) -> tuple[Expr, ...]:
     if not operand.items:
         return (ZERO,) * wanted
     if len(operand.items) != wanted:
-        raise InputError(f"`.{named}` needs {wanted} coordinates, not {len(operand.items)}", operand.at)
+        message = f"`.{named}` needs {wanted} coordinate{'s' * (wanted > 1)}, not {len(operand.items)}"
+        raise InputError(message, operand.at, f"write `[D, {{{', '.join('0' * wanted)}}}]`")
     inner = Site(site.form, operand.items, site.declared)
     return tuple(inner.number(i, Type("s", 32)) for i in range(wanted))
 
