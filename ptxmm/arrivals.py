@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmm.errors import Undecided
-from ptxmm.events import Event
+from ptxmm.events import Ending, Event
 from ptxmm.formula import Formulas, Lit
 from ptxmm.mbarrier_state import PHASES, Operation
 from ptxmm.program import (
@@ -109,9 +109,13 @@ class Arrivals:
         for spot in self.spots(statement, statement.address, guard):
             event = self.operation(statement, guard, spot, Operation("wait"), order=statement.order,
                                    scope=statement.scope)  # fmt: skip
-            event.asked = asked
+            event.asked, event.blocking = asked, self.walk.blocks()
             true = self.logic.var() if isinstance(self.logic, Formulas) else MAYBE
-            event.table = {0: -true, 1: true} if self.walk.exact else {0: MAYBE, 1: MAYBE}
+            if event.blocking and self.graph.ending is Ending.FINISHED:
+                true = 1
+            event.table = {0: -true, 1: true} if true != 1 and self.walk.exact else {0: MAYBE, 1: MAYBE}
+            if true == 1:
+                event.table = {1: 1}
             parts.append((spot[3], event))
         if statement.dst is not None and parts:
             self._assign(statement.dst, parts, statement.guard, chosen)

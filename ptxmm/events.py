@@ -16,6 +16,7 @@ from ptxmm.program import (
     Expr,
     FinalMem,
     FinalReg,
+    MbarrierWait,
     Order,
     Program,
     Proxy,
@@ -58,7 +59,8 @@ class Event:
     that they are these, `predicate` what it contributes to a reduction.
     `step` is what an atomic operation adds, where that is one number, or, where `adds` does not hold, nothing.
 
-    An operation on an mbarrier is of kind A, with its `operation`; a wait has what was `asked` for: a parity or tokens.
+    An operation on an mbarrier is of kind A, with its `operation`; a wait has what was `asked` for (a parity or
+    tokens), and is `blocking` where its thread does not go on before it succeeds.
     The start of a copy is of kind S, a wait for groups of kind G. What a copy does later names its start as `issue`,
     and is in no program order. An event that is `last` comes after the others of its instruction.
     """
@@ -88,6 +90,12 @@ class Event:
     last: bool = False
     operation: Operation | None = None
     asked: Table = field(default_factory=dict)
+    blocking: bool = False
+
+    @property
+    def parity(self) -> bool:
+        """Whether a wait asks for a parity."""
+        return isinstance(self.statement, MbarrierWait) and self.statement.parity is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,7 @@ class EventGraph:
     arrivals: int = 0
     most_pending: int = 0
     counts_pending: bool = False
+    heads: dict[int, list[int]] = field(default_factory=dict)
     ending: Ending = Ending.FINISHED
 
     def tell(self, thread: int, statement: Statement | None, reason: str) -> str:

@@ -126,7 +126,9 @@ def inside(graph: EventGraph, again: Again, event: Event) -> bool:
     """Whether an event that can run belongs to a waiting loop that is about to repeat."""
     if event.thread != again.thread or event.guard == -1:
         return False
-    heads = sorted(loops_of(graph.program.threads[again.thread].body))
+    if again.thread not in graph.heads:
+        graph.heads[again.thread] = sorted(loops_of(graph.program.threads[again.thread].body))
+    heads = graph.heads[again.thread]
     around = again.counts[: heads.index(again.loop.head)]
     node = graph.nodes[again.thread][event.node]
     return again.loop.head <= node.pc <= again.loop.end and node.counts[: len(around)] == around

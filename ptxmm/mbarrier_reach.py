@@ -1,4 +1,9 @@
-"""The states that each operation on an mbarrier can find: all orders that program order leaves open are followed."""
+"""What the operations on an mbarrier can find: all orders that program order leaves open are followed.
+
+A thread does its operations in order and stays at a wait that does not succeed; the completion of a copy comes at any
+time after the copy was started. Where there are too many orders, threads that look the same and completions of one
+thread that do the same are counted instead of told apart.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,22 @@ from dataclasses import dataclass, field
 
 from ptxmm.errors import Undecided
 from ptxmm.events import Event
-from ptxmm.mbarrier_state import Operation, State, step
+from ptxmm.mbarrier_state import Operation, State, passes, step
 
-MOST = 40_000
+EXACT, MOST = 4_000, 40_000
 Progress = tuple[int, ...]
 
 
 @dataclass
 class Reach:
-    """By event, the states that it can find; None stands for undefined."""
+    """By event, the states that it can find; by pair, whether the first can be earlier, where events are told apart.
 
-    found: dict[int, set[State | None]] = field(default_factory=dict)
+    `undefined` says that some operation can find a state in which PTX leaves it undefined.
+    """
+
+    found: dict[int, set[State]] = field(default_factory=dict)
+    earlier: dict[int, tuple[frozenset[int], frozenset[int]]] | None = None
+    undefined: bool = False
 
 
 @dataclass
@@ -33,53 +43,106 @@ class _Lane:
     @property
     def shape(self) -> tuple[object, ...]:
         """What makes two lanes alike."""
-        return tuple((event.operation, event.guard == 1) for event in self.events)
+        return tuple((e.operation, e.guard == 1, tuple(e.asked), e.blocking) for e in self.events)
 
 
 def reachable(start: State, events: list[Event]) -> Reach:
-    """The states that the operations on one mbarrier can find, each done at most once. Undecided where too many."""
-    lanes = _lanes(events)
-    alike = _alike(lanes)
-    reach = Reach({event.id: set() for event in events})
-    first = (_canonical((0,) * len(lanes), alike), start)
-    seen, stack = {first}, [first]
-    undefined = False
-    while stack:
-        progress, state = stack.pop()
-        for number, lane in enumerate(lanes):
-            place = progress[number]
-            if place == len(lane.events) or (lane.source >= 0 and progress[lane.source] < lane.after[place]):
-                continue
-            event = lane.events[place]
-            _note(reach, lanes, alike, number, place, state)
-            moved = _canonical((*progress[:number], place + 1, *progress[number + 1 :]), alike)
-            after = step(state, event.operation or Operation("wait"))
-            undefined |= isinstance(after, str)
-            reached = [after] if isinstance(after, State) else []
-            for then in {*reached, *([state] if event.guard != 1 else [])}:
-                if (moved, then) not in seen:
-                    seen.add((moved, then))
-                    stack.append((moved, then))
-        if len(seen) > MOST:
+    """What the operations on one mbarrier can find, each done at most once. Undecided where too many."""
+    return _Search(start, events, exact=True).run() or _Search(start, events, exact=False).all()
+
+
+class _Search:
+    """All orders of the operations on one mbarrier."""
+
+    def __init__(self, start: State, events: list[Event], *, exact: bool) -> None:
+        self.start, self.events, self.exact = start, events, exact
+        self.lanes = _lanes(events, exact=exact)
+        self.alike = [] if exact else _alike(self.lanes)
+        self.reach = Reach({event.id: set() for event in events})
+        self.before: dict[int, set[int]] = {event.id: set() for event in events}
+        self.always: dict[int, set[int] | None] = {event.id: None for event in events}
+
+    def all(self) -> Reach:
+        """The search with a larger limit."""
+        found = self.run(MOST)
+        if found is None:
             raise Undecided(f"an mbarrier has more than {MOST:,} reachable states")
-    if undefined:
-        for states in reach.found.values():
-            states.add(None)
-    return reach
+        return found
+
+    def run(self, most: int = EXACT) -> Reach | None:
+        """What is found, or None where there is too much."""
+        first = (self._canonical((0,) * len(self.lanes)), self.start)
+        seen, stack = {first}, [first]
+        while stack:
+            progress, state = stack.pop()
+            for number in range(len(self.lanes)):
+                for reached in self._step(progress, state, number):
+                    if reached not in seen:
+                        seen.add(reached)
+                        stack.append(reached)
+            if len(seen) > most:
+                return None
+        if self.exact:
+            self.reach.earlier = {
+                e.id: (frozenset(self.before[e.id]), frozenset(self.always[e.id] or ())) for e in self.events
+            }
+        return self.reach
+
+    def _step(self, progress: Progress, state: State, number: int) -> list[tuple[Progress, State]]:
+        """Where the next operation of a lane leads."""
+        lane, place = self.lanes[number], progress[number]
+        if place == len(lane.events) or (lane.source >= 0 and progress[lane.source] < lane.after[place]):
+            return []
+        event = lane.events[place]
+        self._note(progress, number, state)
+        moved = self._canonical((*progress[:number], place + 1, *progress[number + 1 :]))
+        after = step(state, event.operation or Operation("wait"))
+        self.reach.undefined |= isinstance(after, str)
+        stuck = event.blocking and len(event.asked) == 1 and not passes(state, event.parity, next(iter(event.asked)))
+        reached = [after] if isinstance(after, State) and not stuck else []
+        return [(moved, then) for then in {*reached, *([state] if event.guard != 1 else [])}]
+
+    def _note(self, progress: Progress, number: int, state: State) -> None:
+        """An event finds a state; so do those that it stands for."""
+        lane, place = self.lanes[number], progress[number]
+        if self.exact:
+            event = lane.events[place]
+            self.reach.found[event.id].add(state)
+            done = {e.id for n, other in enumerate(self.lanes) for e in other.events[: progress[n]]}
+            self.before[event.id] |= done
+            known = self.always[event.id]
+            self.always[event.id] = done if known is None else known & done
+            return
+        for one in next((group for group in self.alike if number in group), [number]):
+            self.reach.found[self.lanes[one].events[place].id].add(state)
+        if lane.source >= 0:
+            for event in lane.events:
+                self.reach.found[event.id].add(state)
+
+    def _canonical(self, progress: Progress) -> Progress:
+        if not self.alike:
+            return progress
+        found = list(progress)
+        for group in self.alike:
+            for number, place in zip(group, sorted(progress[n] for n in group), strict=True):
+                found[number] = place
+        return tuple(found)
 
 
-def _lanes(events: list[Event]) -> list[_Lane]:
-    """A lane for each thread, and one for each kind of completion of a thread's copies."""
+def _lanes(events: list[Event], *, exact: bool) -> list[_Lane]:
+    """A lane for each thread; for completions one each, or one for each kind of a thread's copies."""
     own: dict[int, list[Event]] = {}
-    late: dict[tuple[int, Operation | None], list[Event]] = {}
+    late: dict[tuple[object, ...], list[Event]] = {}
     for event in events:
         if event.issue < 0:
             own.setdefault(event.thread, []).append(event)
         else:
-            late.setdefault((event.thread, event.operation), []).append(event)
+            key = (event.thread, event.id) if exact else (event.thread, event.operation)
+            late.setdefault(key, []).append(event)
     lanes = [_Lane(mine) for mine in own.values()]
     places = {thread: place for place, thread in enumerate(own)}
-    for (thread, _), mine in late.items():
+    for mine in late.values():
+        thread = mine[0].thread
         if thread in places:
             before = [sum(e.id < event.issue for e in own[thread]) for event in mine]
             lanes.append(_Lane(mine, places[thread], before))
@@ -96,24 +159,3 @@ def _alike(lanes: list[_Lane]) -> list[list[int]]:
         if lane.source < 0 and number not in sources:
             groups.setdefault(lane.shape, []).append(number)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _canonical(progress: Progress, alike: list[list[int]]) -> Progress:
-    if not alike:
-        return progress
-    found = list(progress)
-    for group in alike:
-        for number, place in zip(group, sorted(progress[n] for n in group), strict=True):
-            found[number] = place
-    return tuple(found)
-
-
-def _note(reach: Reach, lanes: list[_Lane], alike: list[list[int]], number: int, place: int, state: State) -> None:
-    """An event at a place of a lane can find a state; so can those at that place of lanes alike."""
-    same = next((group for group in alike if number in group), [number])
-    for one in same:
-        reach.found[lanes[one].events[place].id].add(state)
-    lane = lanes[number]
-    if lane.source >= 0:
-        for event in lane.events:
-            reach.found[event.id].add(state)

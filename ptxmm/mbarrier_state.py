@@ -55,6 +55,15 @@ def phase_of(given: int) -> int:
     return given % PHASES
 
 
+def passes(state: State, parity: bool, asked: int) -> bool:
+    """Whether a wait finds the phase complete that it asks for, by a parity or by a token.
+
+    >>> passes(fresh(1), True, 1), passes(fresh(1), True, 0)
+    (True, False)
+    """
+    return state.phase % 2 != asked % 2 if parity else state.phase > phase_of(asked)
+
+
 def step(state: State, operation: Operation) -> State | str:
     """The state after an operation, or in words why it is undefined.
 

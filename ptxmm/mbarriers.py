@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_reach import Reach, reachable
-from ptxmm.mbarrier_state import State, fresh, phase_of, step, token
+from ptxmm.mbarrier_state import State, fresh, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
 
-Found = dict[State | None, Lit]
+Found = dict[State, Lit]
 
 
 @dataclass
 class Mbarrier:
     """The operations on one mbarrier: `before[i, j]` is the literal that `i` is earlier; `found` what each finds.
 
-    The state None stands for what PTX leaves undefined.
+    `lost` has the literal that an operation comes after one that PTX leaves undefined: then what it finds says nothing.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Mbarrier:
     before: dict[tuple[int, int], Lit] = field(default_factory=dict)
     found: dict[int, Found] = field(default_factory=dict)
     phases: dict[int, dict[int, Lit]] = field(default_factory=dict)
+    lost: dict[int, Lit] = field(default_factory=dict)
 
     @property
     def changing(self) -> list[Event]:
@@ -56,8 +57,9 @@ class Mbarriers:
                     self.all[event.object] = Mbarrier(event.object, self._start(event), [])
                 self.all[event.object].events.append(event)
         for barrier in self.all.values():
-            self._order(barrier)
-            self._follow(barrier, reachable(barrier.start, barrier.events))
+            reach = reachable(barrier.start, barrier.events)
+            self._order(barrier, reach)
+            self._follow(barrier, reach)
             self._undefined(barrier)
             for event in barrier.events:
                 self._result(barrier, event)
@@ -68,15 +70,15 @@ class Mbarriers:
 
     # --- order and states ---------------------------------------------------------------------------------------------
 
-    def _order(self, barrier: Mbarrier) -> None:
-        """A literal for each pair, fixed by program order where that decides, and transitive."""
+    def _order(self, barrier: Mbarrier, reach: Reach) -> None:
+        """A literal for each pair, fixed where only one order is possible, and transitive."""
         events, before, formulas = barrier.events, barrier.before, self.formulas
         waits = {event.id for event in barrier.waits}
         for place, later in enumerate(events):
             for earlier in events[:place]:
                 if earlier.id in waits and later.id in waits and earlier.thread != later.thread:
                     continue
-                literal = 1 if self._in_order(earlier, later) else formulas.var()
+                literal = self._known(earlier, later, reach) or formulas.var()
                 before[earlier.id, later.id], before[later.id, earlier.id] = literal, -literal
         ids = [event.id for event in events]
         for place, k in enumerate(ids):
@@ -86,6 +88,17 @@ class Mbarriers:
                         formulas.require(-before[i, j], -before[j, k], before[i, k])
                         formulas.require(before[i, j], before[j, k], -before[i, k])
 
+    def _known(self, one: Event, other: Event, reach: Reach) -> Lit:
+        """TRUE or FALSE where one order of two operations is certain, else 0."""
+        if self._in_order(one, other):
+            return 1
+        if reach.earlier is None or reach.undefined:
+            return 0
+        may, must = reach.earlier[other.id]
+        if one.id not in may:
+            return -1
+        return 1 if one.id in must else 0
+
     def _in_order(self, earlier: Event, later: Event) -> bool:
         """Whether program order puts one operation of a thread before another; a completion comes after its start."""
         if earlier.thread != later.thread or earlier.issue >= 0:
@@ -93,31 +106,38 @@ class Mbarriers:
         return later.issue < 0 or earlier.id < later.issue
 
     def _follow(self, barrier: Mbarrier, reach: Reach) -> None:
-        """Each operation finds what the operation just before it left."""
+        """Each operation finds what the operation just before it left, unless that is undefined."""
         formulas, changing = self.formulas, barrier.changing
         for event in barrier.events:
             states = reach.found[event.id]
-            barrier.found[event.id] = (
-                {s: formulas.var() for s in states} if len(states) > 1 else dict.fromkeys(states, 1)
-            )
+            single = len(states) == 1
+            barrier.found[event.id] = {state: 1 if single else formulas.var() for state in states}
+            barrier.lost[event.id] = formulas.var() if reach.undefined else -1
         left = {event.id: self._left(barrier, event) for event in changing}
         for event in barrier.events:
-            mine = barrier.found[event.id]
+            mine, lost = barrier.found[event.id], barrier.lost[event.id]
             for previous, literal in self._previous(barrier, event, changing):
-                given: Found = left[previous.id] if previous is not None else {barrier.start: 1}
+                given: Found = {barrier.start: 1} if previous is None else left[previous.id][0]
+                spoilt = -1 if previous is None else left[previous.id][1]
+                formulas.require(-event.guard, -literal, -spoilt, lost)
+                formulas.require(-event.guard, -literal, spoilt, -lost)
                 for state in given.keys() | mine.keys():
                     there, here = given.get(state, -1), mine.get(state, -1)
-                    formulas.require(-event.guard, -literal, -there, here)
-                    formulas.require(-event.guard, -literal, there, -here)
+                    formulas.require(-event.guard, -literal, spoilt, -there, here)
+                    formulas.require(-event.guard, -literal, spoilt, there, -here)
 
-    def _left(self, barrier: Mbarrier, event: Event) -> Found:
-        """The states that an operation leaves."""
-        parts: dict[State | None, list[Lit]] = {}
+    def _left(self, barrier: Mbarrier, event: Event) -> tuple[Found, Lit]:
+        """The states that an operation leaves, and the literal that nothing is defined after it."""
+        parts: dict[State, list[Lit]] = {}
+        wrong: list[Lit] = [barrier.lost[event.id]]
         assert event.operation is not None
         for state, literal in barrier.found[event.id].items():
-            after = step(state, event.operation) if state is not None else None
-            parts.setdefault(None if isinstance(after, str) else after, []).append(literal)
-        return {state: self.formulas.disj(literals) for state, literals in parts.items()}
+            after = step(state, event.operation)
+            if isinstance(after, str):
+                wrong.append(literal)
+            else:
+                parts.setdefault(after, []).append(literal)
+        return {state: self.formulas.disj(lits) for state, lits in parts.items()}, self.formulas.disj(wrong)
 
     def _previous(self, barrier: Mbarrier, event: Event, changing: list[Event]) -> list[tuple[Event | None, Lit]]:
         """For each operation, and None for the start, the literal that it is the last change before an event."""
@@ -147,11 +167,11 @@ class Mbarriers:
             assert event.operation is not None
             reasons: dict[str, list[Lit]] = {}
             for state, literal in barrier.found[event.id].items():
-                after = step(state, event.operation) if state is not None else state
+                after = step(state, event.operation)
                 if isinstance(after, str):
                     reasons.setdefault(after, []).append(literal)
             for reason, literals in reasons.items():
-                wrong = self.formulas.both(event.guard, self.formulas.disj(literals))
+                wrong = self.formulas.conj((event.guard, -barrier.lost[event.id], self.formulas.disj(literals)))
                 if wrong != -1:
                     self.graph.bad.append((wrong, tell(event.thread, event.statement, reason)))
 
@@ -160,16 +180,15 @@ class Mbarriers:
         formulas, found = self.formulas, barrier.found[event.id]
         if isinstance(event.statement, MbarrierWait):
             barrier.phases[event.id] = self._completed(event, found)
-            complete = formulas.disj([*barrier.phases[event.id].values(), found.get(None, -1)])
+            complete, lost = formulas.disj(barrier.phases[event.id].values()), barrier.lost[event.id]
             true = event.table.get(1, -1)
-            formulas.require(-event.guard, -true, complete)
+            formulas.require(-event.guard, lost, -true, complete)
             if not event.statement.tries:
-                formulas.require(-event.guard, true, -complete)
+                formulas.require(-event.guard, lost, true, -complete)
             return
         phases: dict[int, list[Lit]] = {}
         for state, literal in found.items():
-            if state is not None:
-                phases.setdefault(state.phase, []).append(literal)
+            phases.setdefault(state.phase, []).append(literal)
         barrier.phases[event.id] = {phase: formulas.disj(literals) for phase, literals in phases.items()}
         self._token(event, found)
 
@@ -178,12 +197,9 @@ class Mbarriers:
         formulas = self.formulas
         given: dict[int, list[Lit]] = {}
         for state, literal in found.items():
-            if state is not None:
-                given.setdefault(token(state, pending=self.graph.counts_pending), []).append(literal)
-        lost = found.get(None, -1)
+            given.setdefault(token(state, pending=self.graph.counts_pending), []).append(literal)
         for value, literal in event.table.items():
-            first = value == min(event.table)
-            says = formulas.disj([*given.get(value, ()), lost if first else -1])
+            says = formulas.disj(given.get(value, ()))
             formulas.require(-event.guard, -literal, says)
             formulas.require(-event.guard, literal, -says)
 
@@ -192,20 +208,16 @@ class Mbarriers:
         formulas = self.formulas
         parts: dict[int, list[Lit]] = {}
         for state, literal in found.items():
-            if state is None:
-                continue
             for given, chosen in event.asked.items():
-                by_parity = isinstance(event.statement, MbarrierWait) and event.statement.parity is not None
-                if by_parity and state.phase % 2 != given % 2:
-                    parts.setdefault(state.phase - 1, []).append(formulas.both(literal, chosen))
-                elif not by_parity and state.phase > phase_of(given):
-                    parts.setdefault(phase_of(given), []).append(formulas.both(literal, chosen))
+                if passes(state, event.parity, given):
+                    phase = state.phase - 1 if event.parity else phase_of(given)
+                    parts.setdefault(phase, []).append(formulas.both(literal, chosen))
         return {phase: formulas.disj(literals) for phase, literals in parts.items()}
 
     def incomplete(self, event: Event) -> Lit:
         """The literal that a wait finds its phase incomplete."""
         barrier = self.all[event.object]
-        return -self.formulas.disj([*barrier.phases[event.id].values(), barrier.found[event.id].get(None, -1)])
+        return -self.formulas.disj([*barrier.phases[event.id].values(), barrier.lost[event.id]])
 
     # --- relations ----------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from ptxmm.program import (
     Exit,
     Expr,
     Fence,
+    Label,
     Load,
     MbarrierArrive,
     MbarrierInit,
@@ -40,11 +41,12 @@ from ptxmm.program import (
     Store,
     TensormapCopy,
     TensormapReplace,
+    Unary,
     WarpSync,
     registers,
 )  # fmt: skip
 from ptxmm.spins import Loop, written
-from ptxmm.unroll import CUT, END, TAKEN, WAIT, Node
+from ptxmm.unroll import CUT, END, NEXT, TAKEN, WAIT, Node
 from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, truth
 
 NOTICED = (
@@ -71,6 +73,7 @@ class Walk:
         self.reads: set[str] = set()
         self.splits: set[int] = set()
         self.under = self._written_under() if self.exact else {}
+        self.after: dict[tuple[int, str], int] | None = None
         self.accesses = Accesses(self)
         self.arrivals = Arrivals(self)
         self.copies = Copies(self)
@@ -134,6 +137,20 @@ class Walk:
             stops = self.graph.stops
             stops[self.index] = self.logic.disj((stops[self.index], self.logic.both(self.here, -going)))
             self.here = self.logic.both(self.here, going)
+
+    def blocks(self) -> bool:
+        """Whether the thread waits until the instruction here writes a predicate that is not zero."""
+        dst = getattr(self.nodes[self.node].statement, "dst", None)
+        if self.after is None:
+            self.after = {edge: n for n, node in enumerate(self.nodes) for edge in node.before}
+        branch = self.after.get((self.node, NEXT))
+        last = self.nodes[branch].statement if branch is not None else None
+        if branch is None or not (isinstance(last, Branch) and last.guard and _negates(last.guard, dst)):
+            return False
+        back = self.after.get((branch, TAKEN))
+        while back is not None and isinstance(self.nodes[back].statement, Label):
+            back = self.after.get((back, NEXT))
+        return back is not None and self.nodes[back].pc == WAIT
 
     def free(self) -> Lit:
         """A choice that nothing decides."""
@@ -349,3 +366,8 @@ class Walk:
                 raise Undecided(self.tell(statement, "has a thread count that is not the same in every execution"))
             count = next(iter(counts))
         return [(value, count, literal) for value, literal in self.table(statement.id).items()]
+
+
+def _negates(guard: Expr, name: str | None) -> bool:
+    """Whether a guard is that a register is zero."""
+    return isinstance(guard, Unary) and guard.op == "!" and guard.arg == Reg(name or "")
