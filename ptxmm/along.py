@@ -39,13 +39,17 @@ class Through:
 
 
 class Shape:
-    """One relation along a chain: its edges, and the closure of these."""
+    """One relation along a chain: its edges, and the closure of these.
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain, self.formulas = chain, chain.formulas
-        self.halves = {k: w.rmw for k, w in enumerate(chain.writes) if w.rmw >= 0}
+    The atomic operations at the places `out` take no part in it, though they stand in the row.
+    """
+
+    def __init__(self, chain: Chain, out: frozenset[int] = frozenset()) -> None:
+        self.chain, self.formulas, self.out = chain, chain.formulas, out
+        self.halves = {k: w.rmw for k, w in enumerate(chain.writes) if w.rmw >= 0 and k not in out}
         self.guards = {read.id: read.guard for read in chain.reads}
-        self.watchers = [read for read in chain.reads if chain.place[read.id] not in self.halves]
+        self.reads = [read for read in chain.reads if chain.place[read.id] not in out]
+        self.watchers = [read for read in self.reads if chain.place[read.id] not in self.halves]
         self.edges = {(i, j): literal for i, j, literal in self._edges() if literal != -1}
         self._closure: dict[tuple[int, int], Lit] | None = None
 
@@ -75,14 +79,19 @@ class Shape:
 
     def observed(self) -> Iterator[tuple[int, Event, Lit]]:
         """Every write `i` and read that it may be observed by, with the literal."""
-        for read in self.chain.reads:
+        for read in self.reads:
             k = self.chain.place[read.id]
-            for i in self.chain.others(k):
+            for i in self.inside(k):
                 yield i, read, self.formulas.both(read.guard, self.reach(i, k))
 
     def read_from(self) -> Iterator[tuple[int, Event, Lit]]:
         """Every write `i` and read that may read from it, with the literal."""
-        return ((i, read, literal) for read in self.chain.reads for i, literal in self.chain.sources(read))
+        found = ((i, read, literal) for read in self.reads for i, literal in self.chain.sources(read))
+        return ((i, read, literal) for i, read, literal in found if i not in self.out)
+
+    def inside(self, k: int) -> Iterator[int]:
+        """The writes at other places that take part."""
+        return (i for i in self.chain.others(k) if i not in self.out)
 
 
 class Alternating(Shape):
@@ -135,7 +144,10 @@ class WriteToWrite(Shape):
 
 
 class Communication(Shape):
-    """Reads-from, coherence and from-reads together."""
+    """Reads-from, coherence and from-reads together.
+
+    Where operations are left out, these pairs are more than the closure: two places may have only such between them.
+    """
 
     def _edges(self) -> Pairs:
         writes = self.chain.writes
@@ -147,20 +159,21 @@ class Communication(Shape):
         """Coherence and from-reads, which are a part of their closure as they stand."""
         chain, writes = self.chain, self.chain.writes
         for i in range(len(writes)):
-            for k in chain.others(i):
+            for k in self.inside(i) if i not in self.out else ():
                 yield writes[i].id, writes[k].id, chain.ordered(i, k)
-        for read in chain.reads:
+        for read in self.reads:
             for m, literal in chain.overwriting(read):
-                yield read.id, writes[m].id, literal
+                if m not in self.out:
+                    yield read.id, writes[m].id, literal
 
     def _closed(self) -> Pairs:
         chain, formulas = self.chain, self.formulas
         yield from self._around()
-        for read in chain.reads:
+        for read in self.reads:
             k = chain.place[read.id]
-            for i in chain.others(k):
+            for i in self.inside(k):
                 yield chain.writes[i].id, read.id, formulas.both(read.guard, chain.precedes(i, k))
-            for other in chain.reads:
+            for other in self.reads:
                 if other.id != read.id:
                     yield other.id, read.id, self._between(other, read)
 
@@ -174,33 +187,32 @@ class Communication(Shape):
         return literal
 
 
-SHAPES: tuple[Callable[[Chain], Shape], ...] = (Communication, Alternating, ReadToRead, WriteToWrite)
+SHAPES: tuple[type[Shape], ...] = (Communication, Alternating, ReadToRead, WriteToWrite)
 
 
 class Closure:
-    """The transitive closures of what happens along chains, by which closures of larger relations are built."""
+    """The transitive closures of what happens along chains, by which closures of larger relations are built.
 
-    def __init__(self, chains: list[Chain], size: int) -> None:
-        self.chains, self.size = chains, size
-        self.shapes: dict[tuple[int, int], Shape] = {}
+    With `loose`, the executions that are described are some of all, and may be fewer still.
+    """
 
-    def _shape(self, chain: int, shape: int) -> Shape:
-        if (chain, shape) not in self.shapes:
-            self.shapes[chain, shape] = SHAPES[shape](self.chains[chain])
-        return self.shapes[chain, shape]
+    def __init__(self, chains: list[Chain], size: int, *, loose: bool = False) -> None:
+        self.chains, self.size, self.loose = chains, size, loose
+        self.shapes: dict[tuple[int, type[Shape], frozenset[int]], Shape] = {}
 
-    def split(self, a: Rel) -> tuple[Rel, Rel] | None:
-        """The closure of the part of `a` that runs along chains, and the rest of `a`; None where no chain is whole."""
+    def split(self, a: Rel, *, cycles: bool = False) -> tuple[Rel, Rel] | None:
+        """The closure of the part of `a` that runs along chains, and the rest of `a`; None where no chain is whole.
+
+        Only to look for `cycles`, it may be more than the closure where that only makes executions fewer.
+        """
         closed: dict[tuple[int, int], Lit] = {}
         edges: dict[tuple[int, int], Lit] = {}
         for number in range(len(self.chains)):
-            for kind in range(len(SHAPES)):
-                shape = self._shape(number, kind)
-                left = _missing(shape, a)
-                if left is not None:
-                    closed.update({p: lit for p, lit in shape.closure.items() if not left & (1 << p[0] | 1 << p[1])})
-                    edges.update(shape.edges)
-                    break
+            found = self._found(number, a, more=self.loose and cycles)
+            if found is not None:
+                shape, left = found
+                closed.update({p: lit for p, lit in shape.closure.items() if not left & (1 << p[0] | 1 << p[1])})
+                edges.update({p: lit for p, lit in shape.edges.items() if not left & (1 << p[0] | 1 << p[1])})
         if not closed:
             return None
         known = (closed, edges)
@@ -208,6 +220,26 @@ class Closure:
         along = self._rel([(i, j, literal) for (i, j), literal in closed.items()])
         along.transitive = True
         return along, self._rel(rest)
+
+    def _found(self, number: int, a: Rel, *, more: bool) -> tuple[Shape, int] | None:
+        """A shape whose edges `a` has along a chain, and the mask of the plain reads that are no part of it."""
+        for kind in SHAPES:
+            shape = self._shape(number, kind, frozenset())
+            lacking = _lacking(shape, a)
+            left = _left(shape, lacking)
+            if left is None and (more or kind is not Communication):
+                out = _out(shape, lacking)
+                shape = self._shape(number, kind, out)
+                left = _left(shape, _lacking(shape, a)) if 2 * len(out) < len(self.chains[number].writes) else None
+            if left is not None and shape.edges:
+                return shape, left
+        return None
+
+    def _shape(self, number: int, kind: type[Shape], out: frozenset[int]) -> Shape:
+        key = (number, kind, out)
+        if key not in self.shapes:
+            self.shapes[key] = kind(self.chains[number], out)
+        return self.shapes[key]
 
     def _rel(self, pairs: list[tuple[int, int, Lit]]) -> Rel:
         must, may = [0] * self.size, dict[int, Row]()
@@ -219,15 +251,36 @@ class Closure:
         return Rel(must, may)
 
 
-def _missing(shape: Shape, a: Rel) -> int | None:
-    """The mask of the plain reads that lack an edge in `a`; None where anything else does."""
-    lacking, plain = 0, sum(1 << read.id for read in shape.watchers)
+def _lacking(shape: Shape, a: Rel) -> list[tuple[int, int]]:
+    """The edges of a shape that `a` does not have."""
     kids = shape.formulas.kids
+    found = []
     for (i, j), literal in shape.edges.items():
-        found = a.lit(i, j)
-        if found not in (literal, 1) and (found > 0 or -literal not in kids.get(-found, ())):
-            free = (1 << i | 1 << j) & plain
-            if not free:
-                return None
-            lacking |= free
-    return lacking
+        here = a.lit(i, j)
+        if here not in (literal, 1) and (here > 0 or -literal not in kids.get(-here, ())):
+            found.append((i, j))
+    return found
+
+
+def _left(shape: Shape, lacking: list[tuple[int, int]]) -> int | None:
+    """The mask of the plain reads that lack an edge; None where anything else does."""
+    plain = sum(1 << read.id for read in shape.watchers)
+    left = 0
+    for i, j in lacking:
+        free = (1 << i | 1 << j) & plain
+        if not free:
+            return None
+        left |= free
+    return left
+
+
+def _out(shape: Shape, lacking: list[tuple[int, int]]) -> frozenset[int]:
+    """The places of the atomic operations that lack most of their edges."""
+    chain = shape.chain
+    places = {w.id: k for k, w in enumerate(chain.writes)} | chain.place
+    counts: dict[int, int] = {}
+    for pair in lacking:
+        for place in {places[event] for event in pair}:
+            counts[place] = counts.get(place, 0) + 1
+    most = len(chain.writes) - 1
+    return frozenset(k for k, count in counts.items() if k < len(chain.writes) and count >= most)

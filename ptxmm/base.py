@@ -41,6 +41,7 @@ class Base:
         self.guards = [event.guard for event in self.events]
         self.places = [self._place(event) for event in self.events]
         self.strong: Rel | None = None
+        self.loose = False
         self.barriers = barriers or Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
         self.members: dict[str, int] | None = None
@@ -69,9 +70,9 @@ class Base:
     @cached_property
     def choices(self) -> Choices:
         """Reads-from and coherence, with chains where moral strength is known by the time they are first needed."""
-        made = Choices(self.graph, self.strong)
+        made = Choices(self.graph, self.strong, loose=self.loose)
         if made.chains:
-            self.algebra.chains = Closure(made.chains, len(self.events))
+            self.algebra.chains = Closure(made.chains, len(self.events), loose=made.loosened)
         return made
 
     def rel(self, name: str) -> Rel:

@@ -21,6 +21,7 @@ from ptxmm.program import Order, Proxy
 from ptxmm.relation import Rel
 
 SHORTEST = 3
+LOOSEST = 6
 CLAUSES = 20
 
 
@@ -107,19 +108,26 @@ class Gap:
         return not any(true(first) and true(second) and true(runs) for runs, first, second in self._between())
 
 
-def chain_of(cell: tuple[str, Range], writers: Sequence[Event], events: Sequence[Event], strong: Rel) -> list[Event]:
-    """The writes of a cell, if they can be a chain; none otherwise."""
+def chain_of(
+    cell: tuple[str, Range], writers: Sequence[Event], events: Sequence[Event], strong: Rel | None, formulas: Formulas
+) -> list[Event]:
+    """The writes of a cell, if they can be a chain: any two are morally strong where both run; none otherwise.
+
+    Without `strong` they need not be morally strong: the executions in which they stand in a row are then some of all.
+    """
     mine = [w for w in writers if w.thread >= 0]
-    if sum(w.rmw >= 0 for w in mine) < SHORTEST or len({w.virtual for w in mine}) > 1:
+    if sum(w.rmw >= 0 for w in mine) < (LOOSEST if strong is None else SHORTEST) or len({w.virtual for w in mine}) > 1:
         return []
     halves = [[w, events[w.rmw]] if w.rmw >= 0 else [w] for w in mine]
     if not all(_whole(half, cell[1]) for pair in halves for half in pair):
         return []
-    masks = [sum(1 << half.id for half in pair) for pair in halves]
-    everything = sum(masks)
-    for write, mask in zip(mine, masks, strict=True):
-        if everything & ~mask & ~strong.must[write.id]:
-            return []
+    if strong is None:
+        return mine
+    for write, own in zip(mine, halves, strict=True):
+        for half in (half for pair in halves if pair is not own for half in pair):
+            both_run = formulas.both(write.guard, half.guard)
+            if both_run != -1 and strong.lit(write.id, half.id) not in (1, both_run):
+                return []
     return mine
 
 

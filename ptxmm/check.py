@@ -80,7 +80,12 @@ def _hangs(
 
 
 def _decided(program: Program, model: Model, options: Options, deadline: Deadline, result: Result) -> Result:
-    encoding = encode(program, model, options.bound, deadline=deadline)
+    encoding = encode(program, model, options.bound, deadline=deadline, loose=True)
+    if encoding.base.choices.loosened:
+        early = _early(encoding, options, result)
+        if early is not None:
+            return early
+        encoding = encode(program, model, options.bound, deadline=deadline)
     prefix = _with_prefixes(encoding, options)
     asks_races = "race" in options.properties
     pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
@@ -95,6 +100,15 @@ def _decided(program: Program, model: Model, options: Options, deadline: Deadlin
     if pairs or asks_races or prefix is not encoding:
         result = _races(prefix, list(pairs), options, result)
     return result
+
+
+def _early(some: Encoding, options: Options, result: Result) -> Result | None:
+    """The answer where some of all executions already show it and nothing else is asked."""
+    cut_or_bad = some.graph.cut != -1 or some.bad != -1
+    if cut_or_bad or may_mix(some) or options.properties & {"race", "undefined"}:
+        return None
+    found = _outcome(some, options, result)
+    return found if found.verdict in ("allowed", "fails") else None
 
 
 def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:

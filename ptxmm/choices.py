@@ -22,7 +22,7 @@ class Choices:
     exactly one of which holds where the read runs; `before[w, v]` is the literal that `w` precedes `v` in coherence.
     """
 
-    def __init__(self, graph: EventGraph, strong: Rel | None = None) -> None:
+    def __init__(self, graph: EventGraph, strong: Rel | None = None, *, loose: bool = False) -> None:
         self.graph, self.formulas = graph, graph.formulas
         self.writers: dict[tuple[str, Range], list[Event]] = {}
         for event in graph.events:
@@ -34,8 +34,9 @@ class Choices:
         self.overwriting: dict[tuple[int, Range], list[tuple[int, Lit]]] = {}
         self.chains: list[Chain] = []
         self.counters: dict[tuple[str, Range], Counter] = {}
+        self.loosened = False
         if strong is not None:
-            self._chain(strong)
+            self._chain(strong, loose)
         self._order_writes()
         for event in graph.events:
             placed = all((event.id, cell) in self.sources for cell in event.cells)
@@ -44,11 +45,15 @@ class Choices:
 
     # --- chains -------------------------------------------------------------------------------------------------------
 
-    def _chain(self, strong: Rel) -> None:
-        """Put the accesses of words whose writes are ordered in a row."""
+    def _chain(self, strong: Rel, loose: bool) -> None:
+        """Put the accesses of words whose writes are ordered in a row; `loose` ones as if they were."""
         events = self.graph.events
-        found = {cell: chain_of(cell, writers, events, strong) for cell, writers in self.writers.items()}
-        words = {cell: writes for cell, writes in found.items() if writes}
+        words: dict[tuple[str, Range], list[Event]] = {}
+        for cell, writers in self.writers.items():
+            if writes := chain_of(cell, writers, events, strong, self.formulas):
+                words[cell] = writes
+            elif loose and (writes := chain_of(cell, writers, events, None, self.formulas)):
+                words[cell], self.loosened = writes, True
         unsettled = {
             abs(literal)
             for event in events

@@ -80,6 +80,7 @@ def encode(
     deadline: Deadline | None = None,
     *,
     chains: bool = True,
+    loose: bool = False,
     states: bool = True,
 ) -> Encoding:
     """The executions of a test that a model allows and that have such an `ending`, as formulas.
@@ -101,7 +102,7 @@ def encode(
     if chains and plan.monotone:
         several, stores = could_chain(graph)
         if several and chain_lemma(plan, model) and (not stores or chain_lemma(plan, model, stores=True)):
-            base.strong = _strong(plan, evaluation)
+            base.strong, base.loose = _strong(plan, evaluation), loose
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)

@@ -80,7 +80,7 @@ def _rows_of(rel: Rel) -> tuple[int, int]:
 class Chains(Protocol):
     """What closures may know in advance: see `chains.Closure`."""
 
-    def split(self, a: Rel) -> tuple[Rel, Rel] | None: ...
+    def split(self, a: Rel, *, cycles: bool = False) -> tuple[Rel, Rel] | None: ...
 
 
 class Symbolic:
@@ -383,7 +383,7 @@ class Symbolic:
             return self.is_irreflexive(a)
         if not a.may:
             return -1 if any(row >> i & 1 for i, row in enumerate(closed_masks(a.must))) else 1
-        parts = self.chains.split(a) if self.chains is not None else None
+        parts = self.chains.split(a, cycles=True) if self.chains is not None else None
         if parts is not None:
             along, rest = parts
             starts = sum(1 << i for i, mask in enumerate(rest.row_masks()) if mask)

@@ -25,7 +25,7 @@ def counters(draw: some.DrawFn, operations: int = 5, kinds: tuple[str, ...] = KI
             kind = draw(some.sampled_from(kinds)) if left > 0 else draw(some.sampled_from(("data", "seen")))
             body += draw(steps(kind, f"{'abc'[number]}", "cta" if odd else scope))
             left -= kind not in ("data", "seen", "fence")
-        threads.append(thread("ABCD"[index], cta(index), *body))
+        threads.append(thread("ABCD"[index], cta(draw(some.sampled_from((index, index, 0)))), *body))
     return Program("counters", (Object("x"), Object("y")), tuple(threads))
 
 

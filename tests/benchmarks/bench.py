@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,7 +95,33 @@ def grid_barrier(n: int) -> str:
     return litmus(f"grid-barrier-{n}", placed([code(i) for i in range(n)]), condition)
 
 
+RELEASE = "atom.release.gpu.global.add.u32 r0, [w], 1;"
+PUBLISHERS = {
+    "relaxed": "atom.relaxed.gpu.global.add.u32 r0, [w], 1;",
+    "narrower": "atom.release.cta.global.add.u32 r0, [w], 1;",
+    "conditional": "ld.relaxed.gpu.global.u32 r1, [go]; if (r1 != 0) { " + RELEASE + " }",
+    "cas loop": "do { ld.relaxed.gpu.global.u32 r0, [w]; r1 = r0 + 1; "
+    "atom.release.gpu.global.cas.b32 r2, [w], r0, r1; } while (r2 != r0);",
+}
+
+
+def odd_publisher(kind: str, n: int) -> str:
+    """The wait of `wait_chain` where one publisher of `n` is of another kind, and its data is what is read."""
+    odd = n // 2
+    data = [f".global .u32 d{i} = 0;" for i in range(n)]
+    codes = [f"st.weak.global.u32 [d{i}], 1; {PUBLISHERS[kind] if i == odd else RELEASE}" for i in range(n)]
+    codes.append("st.relaxed.gpu.global.u32 [go], 0;")
+    codes.append(
+        f"do {{ ld.relaxed.gpu.global.u32 r0, [w]; }} while (r0 != {n}); "
+        f"ld.acquire.gpu.global.u32 r1, [w]; ld.weak.global.u32 r2, [d{odd}];"
+    )
+    threads = [f"thread P{i} @ d0.c{i}.b{i} {{ {code} }}" for i, code in enumerate(codes)]
+    head = [f"ptx wait-{n}", f'"One publisher of {n}: {kind}."', ".global .u32 w = 0;", ".global .u32 go = 1;"]
+    return "\n".join([*head, *data, *threads, f"exists (P{n + 1}.r2 == 0)", ""])
+
+
 FAMILIES: dict[str, Callable[[int], str]] = {
+    **{kind: partial(odd_publisher, kind) for kind in PUBLISHERS},
     "relay": relay,
     "sb-ring": sb_ring,
     "wait-chain": wait_chain,
@@ -108,12 +135,18 @@ SIZES: tuple[tuple[str, int, str, float | None], ...] = (
     ("relay", 256, "", 5.0),
     ("sb-ring", 32, "Dartagnan 4.6", 1.0),
     ("sb-ring", 64, "", 3.0),
-    ("wait-chain", 4, "", None),
-    ("wait-chain", 8, "Dartagnan 12.8", None),
-    ("ticket-lock", 3, "", None),
-    ("ticket-lock", 5, "Dartagnan 5.7", None),
-    ("grid-barrier", 4, "", None),
-    ("grid-barrier", 8, "Dartagnan 52.7", None),
+    ("wait-chain", 8, "Dartagnan 12.8", 0.5),
+    ("wait-chain", 32, "", 2.0),
+    ("wait-chain", 64, "", 8.0),
+    ("wait-chain", 128, "", 10.0),
+    *((kind, 32, "", 2.0) for kind in PUBLISHERS),
+    *((kind, 64, "", 8.0) for kind in PUBLISHERS),
+    ("ticket-lock", 5, "Dartagnan 5.7", 0.6),
+    ("ticket-lock", 8, "", 1.5),
+    ("grid-barrier", 8, "Dartagnan 52.7", 1.0),
+    ("grid-barrier", 16, "", 1.5),
+    ("grid-barrier", 32, "", 8.0),
+    ("grid-barrier", 64, "", 10.0),
 )
 
 
@@ -192,7 +225,7 @@ def figures(options: argparse.Namespace, scratch: Path) -> Iterator[Figure]:
     one = best([small])
     yield Figure("one small test", one.seconds, one.processor, "s", one.megabytes, one.said, "Dartagnan 1.33", 0.4)
     for family, size, told, bar in SIZES:
-        path = scratch / f"{family}-{size}.litmus"
+        path = scratch / f"{family}-{size}.{'lit' if family in PUBLISHERS else 'litmus'}"
         path.write_text(FAMILIES[family](size))
         found = best([path], options.repeat if bar is not None else 1)
         yield Figure(f"{family} {size}", found.seconds, found.processor, "s", found.megabytes, found.said, told, bar)
