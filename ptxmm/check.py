@@ -248,7 +248,8 @@ def smt2(program: Program, model: Model, options: Options) -> str:
     named = [(f"axiom-{name}", literal) for name, literal in encoding.axioms]
     text = encoding.formulas.text([*encoding.asserted, -encoding.bad, *goals], [(f"|{n}|", lit) for n, lit in named])
     header = (
-        f"; {program.full_name} under {model.name}: sat when the condition's states are reachable\n(set-logic QF_UF)\n"
+        f"; {program.full_name} under {model.name}: sat when the condition's states are reachable\n"
+        f"(set-logic {'QF_IDL' if encoding.formulas.places else 'QF_UF'})\n"
     )
     return header + text + "\n" + "".join(f"(assert |{name}|)\n" for name, _ in named) + "(check-sat)\n"
 
