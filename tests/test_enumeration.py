@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from building import Options, add, atom, bar, bra, cta, equal, fence, final, label, ld, model, program, st, thread
 
 from ptxmm.arith import U64, Type
+from ptxmm.cat import read_model
 from ptxmm.enumeration import check, outcomes
 from ptxmm.program import (
     Addr,
@@ -465,3 +467,13 @@ def test_an_atomic_operation_takes_part_once_in_a_value() -> None:
     both = [thread(name, place, atom("add", "r", "n", 1)) for name, place in (("A", A), ("B", B))]
     found = outcomes(program(*both), model("ptx-9.4"), Options())
     assert sorted(state.values for state in found.states) == [(0, 1, 2), (1, 0, 2)]
+
+
+def test_what_no_path_does_makes_no_difference_to_what_a_model_says(tmp_path: Path) -> None:
+    """A complement of nothing is everything: here no read may take an initial value."""
+    axiom = "empty ([some] ; rf ; [some]) & (IW * _)"
+    lines = ('"odd"', "acyclic rf | addr | data | ctrl", "let none = SC & W", "let some = ~none", axiom)
+    (tmp_path / "odd.cat").write_text("\n".join(lines))
+    odd = read_model(str(tmp_path / "odd.cat"))
+    test = program(thread("A", A, st("x", 1)), thread("B", B, ld("r", "x")))
+    assert [state.values for state in outcomes(test, odd, Options()).states] == [(1, 1)]

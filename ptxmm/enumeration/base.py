@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ptxmm.enumeration.path import Step
+from ptxmm.enumeration.path import Path, Step
 from ptxmm.enumeration.rows import Rows, mask
 from ptxmm.enumeration.skeleton import Event
 from ptxmm.model import RELATIONS, SETS
@@ -58,6 +58,7 @@ class Strand:
 
     program: Program
     events: tuple[Event, ...]
+    path: Path | None = None
 
     @cached_property
     def sets(self) -> dict[str, int]:

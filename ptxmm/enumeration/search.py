@@ -75,7 +75,7 @@ class Search:
         self.waits = self.waits and remain
         bound = max(self.bound, 1) if self.waits else self.bound
         self.graphs = [unroll(thread.body, bound) for thread in self.program.threads]
-        self.table = fixpoint(self.program, self.graphs)
+        self.table = fixpoint(self.program, self.graphs, self.budget)
         self.whole = frozenset(name for name, ranges in self.table.ranges.items() if not crossing(ranges))
         self.partly = self.simple and remain and len(self.whole) == len(self.table.ranges)
         self.bases = Bases(self.program)
@@ -143,9 +143,9 @@ class Search:
             self.strands[cells] = Strand(self.program, initial_events(self.program, cells))
         strands = [self.strands[cells]]
         for thread, path in enumerate(skeleton.paths):
-            key = thread, id(path.steps)
+            key = thread, id(path)
             if key not in self.strands:
-                self.strands[key] = Strand(self.program, path_events(thread, path))
+                self.strands[key] = Strand(self.program, path_events(thread, path), path)
             strands.append(self.strands[key])
         sets, relations = self.bases.of(tuple(strands))
         size = len(skeleton.events)

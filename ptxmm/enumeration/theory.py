@@ -142,8 +142,10 @@ def theory(model: Model, also: Collection[str], empty: Collection[str] = ()) -> 
     for number, statement in enumerate(model.statements):
         match statement:
             case Let(name, body):
-                body, own = without(renamed(body, latest), nothing), f"{name}#{number}"
-                latest[name] = own
+                whole, own = renamed(body, latest), f"{name}#{number}"
+                latest[name], body = own, without(whole, nothing)
+                if is_set(whole, parted.sets):
+                    parted.sets.add(own)
                 if body == Empty():
                     nothing.add(own)
                 found += parted.defined(own, body)
@@ -250,14 +252,14 @@ def without(expr: Expr, nothing: Collection[str]) -> Expr:
     """
     if isinstance(expr, Name | Empty):
         return Empty() if isinstance(expr, Name) and expr.text in nothing else expr
+    if isinstance(expr, Complement):
+        return expr
     expr = type(expr)(*(without(below, nothing) for below in parts(expr)))
     match expr:
         case Union(Empty(), other) | Union(other, Empty()) | Diff(other, Empty()):
             return other
         case Optional(Empty()) | Star(Empty()):
             return Name("id")
-        case Complement():
-            return expr
     return Empty() if Empty() in parts(expr)[: 1 if isinstance(expr, Diff) else 2] else expr
 
 

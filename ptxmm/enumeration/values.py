@@ -13,7 +13,7 @@ from itertools import pairwise, product
 
 from ptxmm.arith import U32, atomic, signed, wrap
 from ptxmm.enumeration.expressions import evaluate
-from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.memory import Spot, initial_bytes, locate, part
 from ptxmm.enumeration.threads import results
 from ptxmm.enumeration.unroll import Graph, Node, written
@@ -59,6 +59,7 @@ class Table:
     """What may be written where, which bytes are accessed together, and how values flow between accesses."""
 
     program: Program
+    budget: Budget
     written: dict[tuple[str, int, int], set[int]] = field(default_factory=dict)
     ranges: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     flows: dict[Source, set[Source]] = field(default_factory=dict)
@@ -114,9 +115,9 @@ def cut(spot: Spot, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def fixpoint(program: Program, graphs: list[Graph]) -> Table:
+def fixpoint(program: Program, graphs: list[Graph], budget: Budget) -> Table:
     """The table of what may be written, after as many passes as a chain of stores can be long."""
-    table = Table(program)
+    table = Table(program, budget)
     for number in range(1_000):
         before = {place: set(values) for place, values in table.written.items()}
         ranges = {name: set(spans) for name, spans in table.ranges.items()}
@@ -146,6 +147,7 @@ class Collector:
         for node in graph.order:
             if node not in states:
                 continue
+            self.table.budget.spend()
             state, item = states[node], graph.body[node.pc]
             after = self.effect(node, item, state)
             for table, target in (("next", graph.next.get(node)), ("jump", graph.jump.get(node))):
