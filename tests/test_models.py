@@ -63,8 +63,27 @@ def test_the_guide_lists_every_feature() -> None:
     assert {name: text for name, text in rows(GUIDE).items() if name in FEATURES} == FEATURES
 
 
+def examples_of_the_guide() -> list[str]:
+    return re.findall(r"^```cat\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_flag_of_the_guide_finds_what_it_is_about_and_forbids_nothing(tmp_path: Path) -> None:
+    (tmp_path / "local.cat").write_text(examples_of_the_guide()[1])
+    flagged, shipped = read_model(str(tmp_path / "local.cat")), read_model("ptx-9.4")
+    (remote,) = (
+        test
+        for test in lit.read((ROOT / "litmus/cluster/remote-arrive.lit").read_text(), "remote-arrive.lit")
+        if test.variant == "cluster"
+    )
+    options = Options(properties=frozenset({"outcome", "race", "undefined"}))
+    before, after = check(remote, shipped, options), check(remote, flagged, options)
+    assert (before.undefined.verdict, after.undefined.verdict) == ("no", "yes")
+    assert after.undefined.why.startswith("remote arrival: ")
+    assert (before.verdict, before.race.verdict) == (after.verdict, after.race.verdict)
+
+
 def test_the_model_of_the_guide_can_be_read(tmp_path: Path) -> None:
-    (example,) = re.findall(r"^```cat\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+    example, _ = examples_of_the_guide()
     (tmp_path / "my.cat").write_text(example)
     model, shipped = read_model(str(tmp_path / "my.cat")), read_model("ptx-9.4")
     assert model.title == "PTX 9.4 without load buffering"
@@ -77,7 +96,9 @@ def test_a_shipped_model_declares_what_it_supports() -> None:
         "ptx-6.0": {"mixed-size", "barriers", "warp-barriers"},
         "ptx-7.5": {"alias", "texture", "surface", "constant", "mixed-size", "barriers", "warp-barriers"},
         "ptx-9.4": FEATURES.keys() - {"texture", "surface", "constant"},
-        "sc": FEATURES.keys(),
+        "ptx-9.4-literal": FEATURES.keys() - {"texture", "surface", "constant"},
+        "ptx-9.4-strict": FEATURES.keys() - {"texture", "surface", "constant"},
+        "sc": FEATURES.keys() - {"mbarriers", "copies", "async", "tensormap", "kernels"},
     }
     assert {name: set(read_model(name).supports) for name in shipped_models()} == {
         k: set(v) for k, v in expected.items()
