@@ -41,6 +41,7 @@ class Base:
         self.guards = [event.guard for event in self.events]
         self.places = [self._place(event) for event in self.events]
         self.strong: Rel | None = None
+        self.causal = False
         self.loose = False
         self.barriers = barriers or Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
@@ -65,7 +66,7 @@ class Base:
     @cached_property
     def mbarriers(self) -> Mbarriers:
         """The mbarriers of the test."""
-        return Mbarriers(self.graph)
+        return Mbarriers(self.graph, causal=self.causal)
 
     @cached_property
     def choices(self) -> Choices:

@@ -24,6 +24,7 @@ from ptxmm.schedule import Schedule
 from ptxmm.solve import Truth, session
 
 CAUSALITY = ("cause", "causality", "causality-order")
+MBARRIER_ORDER = "mbarrier-order"
 STRONG = ("ms", "morally-strong", "morally_strong")
 
 
@@ -98,6 +99,7 @@ def encode(
     settle(graph)
     algebra = Symbolic(len(graph.events), graph.formulas)
     base = Base(graph, algebra)
+    base.causal = any(name == MBARRIER_ORDER for name, _, _, _ in plan.axioms)
     evaluation = Evaluation(plan, algebra, base)
     if chains and plan.monotone:
         several, stores = could_chain(graph)

@@ -7,26 +7,33 @@ thread that do the same are counted instead of told apart.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ptxmm.errors import Undecided
 from ptxmm.events import Event
-from ptxmm.mbarrier_state import Operation, State, passes, step
+from ptxmm.mbarrier_state import Operation, State, passes, phase_of, step
 
 EXACT, MOST = 4_000, 40_000
 Progress = tuple[int, ...]
+Turns = tuple[Progress, Progress]
+Point = tuple[Progress, State, Turns]
+Needs = Mapping[int, Collection[int]]
 
 
 @dataclass
 class Reach:
     """By event, the states that it can find; by pair, whether the first can be earlier, where events are told apart.
 
-    `undefined` says that some operation can find a state in which PTX leaves it undefined.
+    `undefined` says that some operation can find a state in which PTX leaves it undefined. `joined` has for a
+    wait that its thread cannot pass without success the arrivals that are certain to be in its phase, or later ones of
+    the same thread.
     """
 
     found: dict[int, set[State]] = field(default_factory=dict)
     earlier: dict[int, tuple[frozenset[int], frozenset[int]]] | None = None
     undefined: bool = False
+    joined: dict[int, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -43,24 +50,33 @@ class _Lane:
     @property
     def shape(self) -> tuple[object, ...]:
         """What makes two lanes alike."""
-        return tuple((e.operation, e.guard == 1, tuple(e.asked), e.blocking) for e in self.events)
+        return tuple((e.operation, e.guard, tuple(e.asked), e.blocking) for e in self.events)
 
 
-def reachable(start: State, events: list[Event]) -> Reach:
-    """What the operations on one mbarrier can find, each done at most once. Undecided where too many."""
-    return _Search(start, events, exact=True).run() or _Search(start, events, exact=False).all()
+def reachable(start: State, events: list[Event], needs: Needs, skipped: frozenset[int]) -> Reach:
+    """What the operations on one mbarrier can find, each done at most once and after those that it `needs`.
+
+    Operations that are `skipped` in some executions may be passed without being done. Undecided where too many.
+    """
+    search = _Search(start, events, needs, skipped, exact=True)
+    return search.run() or _Search(start, events, {}, skipped, exact=False).all()
 
 
 class _Search:
     """All orders of the operations on one mbarrier."""
 
-    def __init__(self, start: State, events: list[Event], *, exact: bool) -> None:
-        self.start, self.events, self.exact = start, events, exact
+    def __init__(
+        self, start: State, events: list[Event], needs: Needs, skipped: frozenset[int], *, exact: bool
+    ) -> None:
+        self.start, self.events, self.exact, self.skipped = start, events, exact, skipped
         self.lanes = _lanes(events, exact=exact)
         self.alike = [] if exact else _alike(self.lanes)
         self.reach = Reach({event.id: set() for event in events})
         self.before: dict[int, set[int]] = {event.id: set() for event in events}
         self.always: dict[int, set[int] | None] = {event.id: None for event in events}
+        self.windows: dict[int, list[tuple[Progress, Progress]]] = {event.id: [] for event in events}
+        place = {event.id: (n, k) for n, lane in enumerate(self.lanes) for k, event in enumerate(lane.events)}
+        self.needs = {e: [place[one] for one in found if one in place] for e, found in needs.items()}
 
     def all(self) -> Reach:
         """The search with a larger limit."""
@@ -71,12 +87,13 @@ class _Search:
 
     def run(self, most: int = EXACT) -> Reach | None:
         """What is found, or None where there is too much."""
-        first = (self._canonical((0,) * len(self.lanes)), self.start)
+        nowhere = self._canonical((0,) * len(self.lanes))
+        first = (nowhere, self.start, (nowhere, nowhere))
         seen, stack = {first}, [first]
         while stack:
-            progress, state = stack.pop()
+            progress, state, turns = stack.pop()
             for number in range(len(self.lanes)):
-                for reached in self._step(progress, state, number):
+                for reached in self._step(progress, state, turns, number):
                     if reached not in seen:
                         seen.add(reached)
                         stack.append(reached)
@@ -86,21 +103,46 @@ class _Search:
             self.reach.earlier = {
                 e.id: (frozenset(self.before[e.id]), frozenset(self.always[e.id] or ())) for e in self.events
             }
+            self.reach.joined = {e: self._joined(found) for e, found in self.windows.items() if found}
         return self.reach
 
-    def _step(self, progress: Progress, state: State, number: int) -> list[tuple[Progress, State]]:
-        """Where the next operation of a lane leads."""
+    def _step(self, progress: Progress, state: State, turns: Turns, number: int) -> list[Point]:
+        """Where the next operation of a lane leads; `turns` are where the lanes were as the last two phases ended."""
         lane, place = self.lanes[number], progress[number]
         if place == len(lane.events) or (lane.source >= 0 and progress[lane.source] < lane.after[place]):
             return []
         event = lane.events[place]
+        if any(progress[n] <= k for n, k in self.needs.get(event.id, ())):
+            return []
         self._note(progress, number, state)
         moved = self._canonical((*progress[:number], place + 1, *progress[number + 1 :]))
         after = step(state, event.operation or Operation("wait"))
         self.reach.undefined |= isinstance(after, str)
-        stuck = event.blocking and len(event.asked) == 1 and not passes(state, event.parity, next(iter(event.asked)))
-        reached = [after] if isinstance(after, State) and not stuck else []
-        return [(moved, then) for then in {*reached, *([state] if event.guard != 1 else [])}]
+        asked = next(iter(event.asked)) if len(event.asked) == 1 else None
+        stuck = event.blocking and asked is not None and not passes(state, asked, parity=event.parity)
+        if event.blocking and asked is not None and passes(state, asked, parity=event.parity):
+            nothing = (progress, progress)
+            self.windows[event.id].append(turns if event.parity or phase_of(asked) == state.phase - 1 else nothing)
+        found: list[Point] = []
+        if isinstance(after, State) and not stuck:
+            turned = self.exact and after.phase != state.phase
+            found.append((moved, after, (turns[1], moved) if turned else turns))
+        if event.id in self.skipped:
+            found.append((moved, state, turns))
+        return found
+
+    def _joined(self, windows: list[Turns]) -> frozenset[int]:
+        """For each lane, the earliest of the arrivals that were the last of a phase, where every phase had one."""
+        found = set()
+        for number, lane in enumerate(self.lanes):
+            last = []
+            for start, end in windows:
+                inside = range(start[number], end[number])
+                sure = [k for k in inside if _joins(lane.events[k]) and lane.events[k].id not in self.skipped]
+                last.append(max(sure, default=-1))
+            if min(last) >= 0:
+                found.add(lane.events[min(last)].id)
+        return frozenset(found)
 
     def _note(self, progress: Progress, number: int, state: State) -> None:
         """An event finds a state; so do those that it stands for."""
@@ -149,6 +191,10 @@ def _lanes(events: list[Event], *, exact: bool) -> list[_Lane]:
         else:
             lanes.append(_Lane(mine))
     return lanes
+
+
+def _joins(event: Event) -> bool:
+    return event.operation is not None and event.operation.kind in ("arrive", "drop", "complete")
 
 
 def _alike(lanes: list[_Lane]) -> list[list[int]]:

@@ -55,10 +55,10 @@ def phase_of(given: int) -> int:
     return given % PHASES
 
 
-def passes(state: State, parity: bool, asked: int) -> bool:
+def passes(state: State, asked: int, *, parity: bool) -> bool:
     """Whether a wait finds the phase complete that it asks for, by a parity or by a token.
 
-    >>> passes(fresh(1), True, 1), passes(fresh(1), True, 0)
+    >>> passes(fresh(1), 1, parity=True), passes(fresh(1), 0, parity=True)
     (True, False)
     """
     return state.phase % 2 != asked % 2 if parity else state.phase > phase_of(asked)

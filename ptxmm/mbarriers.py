@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
-from ptxmm.mbarrier_reach import Reach, reachable
+from ptxmm.mbarrier_certain import certain
+from ptxmm.mbarrier_reach import Reach
 from ptxmm.mbarrier_state import State, fresh, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
 
@@ -46,9 +47,12 @@ class Mbarrier:
 
 
 class Mbarriers:
-    """Every mbarrier of a test; constraints, and the undefined steps of operations, go to the graph."""
+    """Every mbarrier of a test; constraints, and the undefined steps of operations, go to the graph.
 
-    def __init__(self, graph: EventGraph) -> None:
+    `causal` says that the model has the order of operations follow causality.
+    """
+
+    def __init__(self, graph: EventGraph, *, causal: bool) -> None:
         self.graph, self.formulas = graph, graph.formulas
         self.all: dict[str, Mbarrier] = {}
         for event in graph.events:
@@ -56,8 +60,9 @@ class Mbarriers:
                 if event.object not in self.all:
                     self.all[event.object] = Mbarrier(event.object, self._start(event), [])
                 self.all[event.object].events.append(event)
-        for barrier in self.all.values():
-            reach = reachable(barrier.start, barrier.events)
+        found = certain(graph, {name: (b.start, b.events) for name, b in self.all.items()}, causal=causal)
+        for name, barrier in self.all.items():
+            reach = found[name]
             self._order(barrier, reach)
             self._follow(barrier, reach)
             self._undefined(barrier)
@@ -209,7 +214,7 @@ class Mbarriers:
         parts: dict[int, list[Lit]] = {}
         for state, literal in found.items():
             for given, chosen in event.asked.items():
-                if passes(state, event.parity, given):
+                if passes(state, given, parity=event.parity):
                     phase = state.phase - 1 if event.parity else phase_of(given)
                     parts.setdefault(phase, []).append(formulas.both(literal, chosen))
         return {phase: formulas.disj(literals) for phase, literals in parts.items()}

@@ -27,6 +27,7 @@ LAYERS = [
     "isa_proxies",
     "events evaluation isa",
     "accesses aligned arrivals chains features forced mbarrier_reach tags syntax",
+    "mbarrier_certain",
     "counters transfers mbarriers",
     "barriers choices copies grids inflight along asynchronous_steps",
     "walk",

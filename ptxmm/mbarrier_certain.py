@@ -1,0 +1,119 @@
+"""What causality makes certain about mbarriers before anything is solved.
+
+An operation that is before another in every execution (in program order, or through arrivals that a wait is certain to
+have found) cannot be later on their mbarrier. That leaves fewer orders to follow, which in turn makes more certain; the
+rings of real pipelines come out with one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ptxmm.events import Event, EventGraph
+from ptxmm.mbarrier_reach import Reach, reachable
+from ptxmm.mbarrier_state import State
+from ptxmm.program import Order
+from ptxmm.tags import includes
+
+ROUNDS = 100
+Found = dict[str, Reach]
+
+
+def certain(graph: EventGraph, barriers: Mapping[str, tuple[State, list[Event]]], *, causal: bool) -> Found:
+    """What the operations on each mbarrier can find; with `causal`, orders that causality forbids are left out."""
+    events = [event for _, mine in barriers.values() for event in mine]
+    skipped = frozenset(event.id for event in events if _skippable(graph, event))
+    needs: dict[int, set[int]] = {}
+    found = {name: reachable(start, mine, needs, skipped) for name, (start, mine) in barriers.items()}
+    for _ in range(ROUNDS if causal else 0):
+        known = _needs(graph, events, _joins(graph, found, events))
+        for name, (start, mine) in barriers.items():
+            if any(known[e.id] != needs.get(e.id, set()) for e in mine):
+                graph.formulas.deadline.check()
+                found[name] = reachable(start, mine, known, skipped)
+        if known == needs:
+            break
+        needs = known
+    return found
+
+
+def _skippable(graph: EventGraph, event: Event) -> bool:
+    """Whether a thread may go on past an operation without doing it; a thread that stays at a wait does not go on."""
+    if event.guard == 1:
+        return False
+    earlier = [e for e in graph.events if e.thread == event.thread and e.issue < 0 and e.node < event.node]
+    last = max((e for e in earlier if e.guard != -1), key=lambda e: e.id, default=None)
+    if last is None:
+        return True
+    going = graph.formulas.both(last.guard, last.table.get(1, -1) if last.blocking else 1)
+    return graph.formulas.both(going, -event.guard) != -1
+
+
+def _joins(graph: EventGraph, found: Found, events: list[Event]) -> dict[int, list[Event]]:
+    """For each wait, the arrivals that are certain to synchronise with it."""
+    known = {event.id: event for event in events}
+    return {
+        wait: [known[one] for one in joined if _synchronise(graph, events, known[one], known[wait])]
+        for reach in found.values()
+        for wait, joined in reach.joined.items()
+    }
+
+
+def _synchronise(graph: EventGraph, events: list[Event], arrival: Event, wait: Event) -> bool:
+    """Whether arrivals of one thread, from this one on, release what a wait acquires, by their orders and scopes."""
+    later = [
+        e
+        for e in events
+        if (e.object, e.thread, e.issue >= 0) == (arrival.object, arrival.thread, arrival.issue >= 0)
+        and e.id >= arrival.id
+        and e.operation is not None
+        and e.operation.kind in ("arrive", "drop", "complete")
+    ]
+    return wait.order is Order.ACQUIRE and all(
+        e.order is Order.RELEASE and _mutual(graph, e, wait) for e in ([arrival] if arrival.issue >= 0 else later)
+    )
+
+
+def _mutual(graph: EventGraph, one: Event, other: Event) -> bool:
+    places = [graph.program.threads[e.thread].place for e in (one, other)]
+    return bool(one.scope and other.scope and includes(one.scope, *places) and includes(other.scope, *reversed(places)))
+
+
+def _needs(graph: EventGraph, events: list[Event], joins: Mapping[int, list[Event]]) -> dict[int, set[int]]:
+    """For each operation, those on its mbarrier that are before it in every execution in which it is done."""
+    before: dict[int, set[int]] = {event.id: set() for event in events}
+    own: dict[int, list[Event]] = {}
+    for event in sorted(events, key=lambda e: e.id):
+        if event.issue < 0:
+            own.setdefault(event.thread, []).append(event)
+    changed = True
+    while changed:
+        changed = False
+        for mine in own.values():
+            gathered: set[int] = set()
+            for event in mine:
+                found = set(gathered)
+                for arrival in joins.get(event.id, ()):
+                    found.add(arrival.id)
+                    if arrival.issue < 0:
+                        found |= before[arrival.id]
+                if not found <= before[event.id]:
+                    before[event.id] |= found
+                    changed = True
+                gathered |= before[event.id] | {event.id}
+    objects = {event.id: event.object for event in events}
+    return {event.id: _same(_past(event, own, before), event, objects) for event in events}
+
+
+def _past(event: Event, own: Mapping[int, list[Event]], before: Mapping[int, set[int]]) -> set[int]:
+    """Everything that is before what is before an operation, or a copy's start, in program order."""
+    bound = event.id if event.issue < 0 else event.issue
+    found: set[int] = set()
+    for earlier in own.get(event.thread, ()):
+        if earlier.id < bound and (event.issue >= 0 or earlier.node < event.node):
+            found |= before[earlier.id] | {earlier.id}
+    return found
+
+
+def _same(found: set[int], event: Event, objects: Mapping[int, str]) -> set[int]:
+    return {one for one in found if objects[one] == event.object and one != event.id}

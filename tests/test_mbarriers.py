@@ -1,0 +1,79 @@
+"""Mbarriers in the solver's engine: what is certain before solving, and rings of stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ptxmm import encode
+from ptxmm.cat import read_model
+from ptxmm.check import check
+from ptxmm.encode import encode as encoded
+from ptxmm.options import Options
+from ptxmm.program import Program
+from ptxmm.syntax import read_programs
+
+LIBRARY = Path(__file__).parent.parent / "litmus"
+EVERYTHING = Options(properties=frozenset({"outcome", "race", "hang", "undefined"}))
+MODEL = read_model("ptx-9.4")
+FILES = sorted(path for folder in ("mbarrier", "cluster") for path in (LIBRARY / folder).glob("*.lit"))
+
+
+def ring(stages: int, rounds: int, fence: str = "fence.proxy.async.shared::cta;") -> str:
+    """A producer that fills stages by bulk copies and a consumer that reads and frees them."""
+    count = stages * rounds
+    lines = ["ptx ring"]
+    for stage in range(stages):
+        lines.append(f".shared @ d0.c0.b0 .u32 s{stage}[4];")
+        lines += [f".shared @ d0.c0.b0 .mbarrier {kind}{stage}(1);" for kind in ("full", "empty")]
+    lines += [f".global .u32 g{i}[4] = {{{i + 1}, 0, 0, 0}};" for i in range(count)]
+    producer, consumer = [], []
+    for i in range(count):
+        stage, parity = i % stages, i // stages % 2
+        producer += [
+            f"await mbarrier.try_wait.parity.shared::cta.b64 [empty{stage}], {1 - parity};",
+            f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [full{stage}], 16;",
+            f"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s{stage}], [g{i}], 16, [full{stage}];",
+        ]
+        consumer += [
+            f"await mbarrier.try_wait.parity.shared::cta.b64 [full{stage}], {parity};",
+            f"ld.weak.shared::cta.u32 r{i}, [s{stage}];",
+            fence,
+            f"mbarrier.arrive.shared::cta.b64 _, [empty{stage}];",
+        ]
+    lines += ["thread P @ d0.c0.b0 {", *producer, "}", "thread C @ d0.c0.b0 {", *consumer, "}"]
+    lines.append("~exists (" + " || ".join(f"C.r{i} != {i + 1}" for i in range(count)) + ")")
+    return "\n".join(lines) + "\n"
+
+
+def read(text: str, folder: Path) -> Program:
+    path = folder / "test.lit"
+    path.write_text(text)
+    return read_programs(path)[0]
+
+
+def verdicts(program: Program) -> tuple[object, ...]:
+    result = check(program, MODEL, EVERYTHING)
+    return (result.verdict, result.race.verdict, set(result.race.on), result.hang.verdict, result.undefined.verdict)
+
+
+def test_a_ring_of_four_stages_has_nearly_one_order_of_its_operations(tmp_path: Path) -> None:
+    encoding = encoded(read(ring(4, 8), tmp_path), MODEL, 4)
+    orders = [lit for barrier in encoding.base.mbarriers.all.values() for lit in barrier.before.values()]
+    assert sum(abs(literal) != 1 for literal in orders) < len(orders) / 10
+    assert encoding.formulas.next < 100_000
+
+
+def test_a_ring_is_right_with_a_proxy_fence_and_races_without(tmp_path: Path) -> None:
+    assert verdicts(read(ring(2, 2), tmp_path)) == ("forbidden", "no", set(), "no", "no")
+    assert verdicts(read(ring(2, 2, ""), tmp_path))[:2] == ("allowed", "yes")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_certain_beforehand_changes_no_verdict(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = [replace(program, expects=()) for program in read_programs(path)[:3]]
+    known = [verdicts(program) for program in programs]
+    monkeypatch.setattr(encode, "MBARRIER_ORDER", "")
+    assert [verdicts(program) for program in programs] == known
