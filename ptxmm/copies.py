@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptxmm.errors import Undecided
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_state import Operation
 from ptxmm.program import (
@@ -27,6 +28,8 @@ from ptxmm.values import Table, combined
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
 
+# The fields of a tensor map that change which bytes a box has.
+SHAPE = frozenset({"rank", "box_dim", "element_stride", "elemtype", "interleave_layout"})
 Instruction = AsyncCopy | AsyncStore | Commit | WaitGroup | CopyArrive | TensormapReplace | TensormapCopy
 
 
@@ -101,6 +104,10 @@ class Copies:
     def _replace(self, statement: TensormapReplace, guard: Lit) -> None:
         """A weak write of the address field; other fields lie behind it and are not looked at."""
         accesses, modelled = self.walk.accesses, statement.field == "global_address"
+        if statement.field in SHAPE:
+            raise Undecided(
+                self.walk.tell(statement, f"changes `.{statement.field}`: the box of a map is not followed")
+            )
         for spot in accesses.spots(statement, statement.address, guard, MAP_SIZE, WORD.size, writes=True):
             where = (spot[2] + (0 if modelled else WORD.size), WORD.size)
             write = accesses.access("W", statement, guard, spot, where, WORD, order=Order.WEAK)
