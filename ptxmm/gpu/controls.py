@@ -1,0 +1,240 @@
+"""Positive controls: siblings of a test with less synchronisation; next to what they show, a zero means something.
+
+A control has the threads, the accesses and the question of its test, and each of its instructions is one of the test's,
+weaker or equal (`ptxmm.gpu.weaker`). What a run needs so that it ends, and ends well, stays: a poll keeps the scope by
+which it sees the word, a barrier stays where a loop, an mbarrier or a copy counts on it, and so does a fence that
+follows `mbarrier.init`, or one that publishes a tensor map which the host did not write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ptxmm.errors import PtxmmError
+from ptxmm.gpu.weaker import shortfalls
+from ptxmm.isa_text import mnemonic
+from ptxmm.program import (
+    Addr,
+    AsyncCopy,
+    AsyncStore,
+    Atomic,
+    Bar,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    CopyArrive,
+    Expr,
+    Fence,
+    Label,
+    Load,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierWait,
+    Order,
+    Program,
+    Proxy,
+    ProxyFence,
+    Scope,
+    Statement,
+    Store,
+    TensormapCopy,
+    TensormapReplace,
+    Thread,
+    WaitGroup,
+    WarpSync,
+    leaves,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A test with less synchronisation: a `kind` of `KINDS`, and what became of each instruction that changed."""
+
+    kind: str
+    program: Program
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What decides whether an instruction may change: whether it stands in a loop, is needed, and what else is there.
+
+    `initialises` says that it is the first fence after an `mbarrier.init`, `written` that all tensor maps are the
+    host's, `loose` that no thread counts on a barrier to make progress, `several` that there is more than one CTA.
+    """
+
+    loops: bool
+    weak_poll: bool
+    initialises: bool
+    written: bool
+    loose: bool
+    several: bool
+
+
+Weakening = Callable[[Statement, Around], Statement | None]
+
+
+def controls(program: Program) -> tuple[Control, ...]:
+    """The controls of a test that differ from it and from each other, those that say most first.
+
+    >>> from ptxmm.syntax.lit import read
+    >>> (mp,) = read('''ptx MP
+    ... .global .u32 x; .global .u32 f;
+    ... thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1; }
+    ... thread B @ d0.c1.b1 { ld.acquire.gpu.u32 r0, [f]; ld.weak.u32 r1, [x]; }
+    ... exists (B.r0 == 1 && B.r1 == 0)''', "mp.lit")
+    >>> for control in controls(mp):
+    ...     print(control.kind, *control.changes, sep="; ")
+    relaxed; A: st.release.gpu.u32 -> st.relaxed.gpu.u32; B: ld.acquire.gpu.u32 -> ld.relaxed.gpu.u32
+    narrowed; A: st.release.gpu.u32 -> st.release.cta.u32; B: ld.acquire.gpu.u32 -> ld.acquire.cta.u32
+    weak; A: st.release.gpu.u32 -> st.weak.u32; B: ld.acquire.gpu.u32 -> ld.weak.u32
+    """
+    found: dict[Program, Control] = {}
+    for kind, weakening in KINDS.items():
+        made = _made(program, kind, weakening)
+        if made.changes and made.program not in found:
+            found[made.program] = made
+    return tuple(found.values())
+
+
+def _made(program: Program, kind: str, weakening: Weakening) -> Control:
+    changes: list[str] = []
+    threads = tuple(_thread(program, thread, weakening, changes) for thread in program.threads)
+    control = Control(kind, replace(program, threads=threads, expects=()), tuple(changes))
+    if wrong := shortfalls(control.program, program):
+        raise PtxmmError(f"{program.full_name}: the control `{kind}` is not weaker (a mistake in ptxmm): {wrong[0]}")
+    return control
+
+
+def _thread(program: Program, thread: Thread, weakening: Weakening, changes: list[str]) -> Thread:
+    body = []
+    for statement, around in zip(thread.body, _surroundings(program, thread), strict=True):
+        new = weakening(statement, around)
+        if new is not None:
+            body.append(replace(new, text=mnemonic(new)) if new != statement else statement)
+        if new != statement:
+            changes.append(f"{thread.name}: {mnemonic(statement)} -> {mnemonic(new) if new is not None else 'dropped'}")
+    return replace(thread, body=tuple(body))
+
+
+# --- what a run needs ------------------------------------------------------------------------------------------------
+
+COPIES = (AsyncCopy, AsyncStore, CopyArrive)
+
+
+def _surroundings(program: Program, thread: Thread) -> list[Around]:
+    everything = [statement for one in program.threads for statement in one.body]
+    counting = any(isinstance(s, (MbarrierInit, *COPIES)) or _reduces(s) for s in everything)
+    loose = not counting and not any(loops(one) for one in program.threads)
+    written = all(_written(program, s) for s in everything)
+    several = len({(one.place.device, one.place.cta, one.place.kernel) for one in program.threads}) > 1
+    inside = loops(thread)
+    found, fresh = [], False
+    for index, statement in enumerate(thread.body):
+        around = [loop for loop in inside if index in loop]
+        weak = any(isinstance(s, Load) and s.order is Order.WEAK for loop in around for s in _part(thread, loop))
+        found.append(Around(bool(around), weak, fresh, written, loose, several))
+        if isinstance(statement, MbarrierInit):
+            fresh = True
+        elif isinstance(statement, Fence | ProxyFence):
+            fresh = False
+    return found
+
+
+def loops(thread: Thread) -> list[range]:
+    """The stretches of a thread's code that a branch can repeat."""
+    at = {s.name: index for index, s in enumerate(thread.body) if isinstance(s, Label)}
+    jumps = ((at[s.target], index) for index, s in enumerate(thread.body) if isinstance(s, Branch) and s.target in at)
+    return [range(target, index + 1) for target, index in jumps if target <= index]
+
+
+def _part(thread: Thread, loop: range) -> tuple[Statement, ...]:
+    return thread.body[loop.start : loop.stop]
+
+
+def _reduces(statement: Statement) -> bool:
+    return isinstance(statement, Barrier) and statement.kind is Bar.RED
+
+
+def _written(program: Program, statement: Statement) -> bool:
+    """Whether a statement leaves alone all tensor maps but those that the host wrote."""
+    match statement:
+        case TensormapCopy(destination=place) | TensormapReplace(address=place):
+            return _is_map(program, place) or isinstance(statement, TensormapReplace)
+    return True
+
+
+def _is_map(program: Program, place: Expr) -> bool:
+    names = [leaf.name for leaf in leaves(place) if isinstance(leaf, Addr)]
+    return bool(names) and all(program.physical(name).tensormap is not None for name in names)
+
+
+# --- the kinds -------------------------------------------------------------------------------------------------------
+
+
+def _relaxed(statement: Statement, around: Around) -> Statement | None:
+    """No order but that of relaxed accesses; fences, and acquires whose value is thrown away, are gone."""
+    match statement:
+        case Load(order=Order.ACQUIRE, dst=dst) if all(name is None for name in dst) and not around.loops:
+            return None
+        case Fence() | ProxyFence():
+            return statement if _needed(statement, around) else None
+        case WaitGroup(bulk=True):
+            return replace(statement, read=True)
+        case WaitGroup():
+            return None
+        case (
+            Load(order=Order.ACQUIRE)
+            | Store(order=Order.RELEASE)
+            | Atomic(order=Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL)
+            | MbarrierArrive(order=Order.RELEASE)
+            | MbarrierWait(order=Order.ACQUIRE)
+            | ClusterBarrier(order=Order.RELEASE)
+        ):
+            return replace(statement, order=Order.RELAXED)
+    return statement
+
+
+def _needed(statement: Fence | ProxyFence, around: Around) -> bool:
+    mapped = isinstance(statement, ProxyFence) and statement.kind == "tensormap" and not around.written
+    return mapped or around.initialises or around.weak_poll
+
+
+def _narrowed(statement: Statement, around: Around) -> Statement:
+    """Scopes that hold one CTA only; a load in a loop keeps its own, so that it sees the word at last."""
+    match statement:
+        case _ if not around.several:
+            return statement
+        case Load(order=Order.WEAK) | Store(order=Order.WEAK):
+            return statement
+        case Load(proxy=Proxy.GENERIC) if not around.loops:
+            return replace(statement, scope=Scope.CTA)
+        case Fence(window=None) if not _needed(statement, around):
+            return replace(statement, scope=Scope.CTA)
+        case ProxyFence(kind="tensormap", scope=Scope()) if not _needed(statement, around):
+            return replace(statement, scope=Scope.CTA)
+        case TensormapCopy() if around.written:
+            return replace(statement, scope=Scope.CTA)
+        case Store(proxy=Proxy.GENERIC) | Atomic() | MbarrierArrive() | MbarrierWait():
+            return replace(statement, scope=Scope.CTA)
+    return statement
+
+
+def _apart(statement: Statement, around: Around) -> Statement | None:
+    """No barriers of CTAs and warps either."""
+    if isinstance(statement, Barrier | WarpSync) and around.loose:
+        return None
+    return _relaxed(statement, around)
+
+
+def _weak(statement: Statement, around: Around) -> Statement | None:
+    """Weak accesses, except in loops: what then shows may be the compiler's doing."""
+    match statement:
+        case Load(proxy=Proxy.GENERIC) | Store(proxy=Proxy.GENERIC) if not around.loops:
+            relaxed = _relaxed(statement, around)
+            return relaxed and replace(statement, order=Order.WEAK, scope=None)
+    return _relaxed(statement, around)
+
+
+KINDS: dict[str, Weakening] = {"relaxed": _relaxed, "apart": _apart, "narrowed": _narrowed, "weak": _weak}

@@ -1,0 +1,210 @@
+"""The log of runs on a GPU: one JSON object a line, for each test, variant and profile (`docs/hardware-runs.md`)."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ptxmm.errors import InputError, Span
+from ptxmm.files import read_text
+
+FORMAT = 1
+
+NOT_AUDITED = "not audited"
+LABELS = ("as written", "merged", "reordered by ptxas", NOT_AUDITED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One final state: a bit pattern for each column, whether the condition holds there, and how often it was seen."""
+
+    values: tuple[int, ...]
+    holds: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What the assembler made of the instructions: one of `LABELS`, and a sentence for each difference."""
+
+    label: str = NOT_AUDITED
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What was counted: every instance is in one of `outcomes`, or `stuck`, `filtered` or `unlisted`.
+
+    `stuck` are those in which a wait reached its bound, `filtered` those that the test's `filter` or an `assume` leaves
+    out, `unlisted` those in a state that the table of states had no room for. `groups` is the number of groups of
+    instances that ran side by side in one warp, and `squares` the sum over them of the square of how many
+    instances of the group the condition holds in: the variance between groups, from which the design effect follows.
+    """
+
+    instances: int
+    outcomes: tuple[Outcome, ...] = ()
+    stuck: int = 0
+    filtered: int = 0
+    unlisted: int = 0
+    groups: int = 0
+    squares: int = 0
+    audit: Audit = Audit()
+
+    @property
+    def holding(self) -> int:
+        """In how many instances the condition holds."""
+        return sum(outcome.count for outcome in self.outcomes if outcome.holds)
+
+    @property
+    def finished(self) -> int:
+        """How many instances ended in a state that counts."""
+        return sum(outcome.count for outcome in self.outcomes)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every instance was counted once."""
+        return self.finished + self.stuck + self.filtered + self.unlisted == self.instances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A weaker sibling that ran between the launches of the test: `change` says what was taken from it."""
+
+    change: str
+    text: str
+    counted: Counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """Where it ran, and with which versions; `ptxas` is the driver's own assembler where none is named."""
+
+    name: str
+    capability: str
+    multiprocessors: int
+    driver: str
+    cupy: str
+    ptxas: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How the harness ran it: `docs/hardware-runs.md` says what each knob does.
+
+    `working_set` is `cold` (several times L2) or `hot` (inside L2), `preload` `none`, `late` or `all`, `stress` `none`,
+    `loads` or `stores`, `busy` how many unrelated stores precede the test in the threads that the test names,
+    `ctas_per_sm` the most CTAs on an SM, `slot` the bytes from one instance to the next.
+    """
+
+    name: str
+    working_set: str = "cold"
+    preload: str = "late"
+    stress: str = "none"
+    busy: int = 0
+    ctas_per_sm: int = 8
+    slot: int = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One test under one profile. `skipped` says why it did not run; then nothing was counted.
+
+    `text` is the test as `ptxmm show --as lit` prints it, `hash` that of the text. `condition` is the formula with its
+    quantifier, as printed; `columns` name the registers and memory of an outcome, as `A.r0` and `x`, with `types`.
+    """
+
+    test: str
+    variant: str | None
+    path: str
+    text: str
+    condition: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    profile: Profile
+    seed: int
+    device: Device | None = None
+    counted: Counted | None = None
+    control: Control | None = None
+    skipped: str | None = None
+    seconds: float = 0.0
+    ptxmm: str = ""
+    format: int = FORMAT
+
+    @property
+    def hash(self) -> str:
+        return text_hash(self.text)
+
+    @property
+    def name(self) -> str:
+        """`NAME[VARIANT]` for a row of `variants`."""
+        return f"{self.test}[{self.variant}]" if self.variant is not None else self.test
+
+
+def text_hash(text: str) -> str:
+    """What a test's text is known by.
+
+    >>> text_hash("ptx MP")
+    '4186a701dad8e30c'
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def to_line(run: Run) -> str:
+    """A run as one line of JSON."""
+    return json.dumps({"hash": run.hash, **asdict(run)}, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_log(path: Path) -> Iterator[Run]:
+    """The runs of a log, in order; a name that ends in `.gz` is that of a compressed one."""
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        if line.strip():
+            yield from_line(line, Span(str(path), number, 1))
+
+
+def _text(path: Path) -> str:
+    if path.suffix != ".gz":
+        return read_text(path, "log")
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            return file.read()
+    except (OSError, EOFError, ValueError) as failed:
+        raise InputError(f"cannot read the log: {failed}", Span(str(path), 1, 1)) from None
+
+
+def from_line(line: str, at: Span) -> Run:
+    """The run that a line of a log holds."""
+    try:
+        found = json.loads(line)
+        told = found.pop("hash")
+        run = _run(found)
+    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+        raise InputError(f"this is no line of a log of `ptxmm run`: {wrong}", at) from wrong
+    if run.format != FORMAT:
+        raise InputError(f"this log has format {run.format}, and this is read: {FORMAT}", at)
+    if told != run.hash:
+        raise InputError("the text of the test is not the one that ran: its hash differs", at)
+    return run
+
+
+def _run(found: dict[str, Any]) -> Run:
+    device, counted, control = found["device"], found["counted"], found["control"]
+    parts = {
+        "columns": tuple(found["columns"]),
+        "types": tuple(found["types"]),
+        "profile": Profile(**found["profile"]),
+        "device": Device(**device) if device is not None else None,
+        "counted": _counted(counted) if counted is not None else None,
+        "control": Control(**{**control, "counted": _counted(control["counted"])}) if control is not None else None,
+    }
+    return Run(**{**found, **parts})
+
+
+def _counted(found: dict[str, Any]) -> Counted:
+    outcomes = tuple(Outcome(**{**each, "values": tuple(each["values"])}) for each in found["outcomes"])
+    audit = Audit(**{**found["audit"], "remarks": tuple(found["audit"]["remarks"])})
+    return Counted(**{**found, "outcomes": outcomes, "audit": audit})

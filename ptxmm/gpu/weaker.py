@@ -1,0 +1,107 @@
+"""Whether a test has at most the synchronisation of another: event by event, and by structure alone.
+
+The instructions of the weaker test must be found in those of the other, in order, each the same up to a weaker order, a
+narrower scope or a wait for less; the rest of the other's must be instructions that only order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+from ptxmm.program import (
+    Bar,
+    Barrier,
+    Fence,
+    Load,
+    Order,
+    Program,
+    ProxyFence,
+    Scope,
+    Statement,
+    Thread,
+    WaitGroup,
+    WarpSync,
+)
+
+BELOW: dict[Order, frozenset[Order]] = {
+    Order.WEAK: frozenset(),
+    Order.RELAXED: frozenset({Order.WEAK}),
+    Order.ACQUIRE: frozenset({Order.WEAK, Order.RELAXED}),
+    Order.RELEASE: frozenset({Order.WEAK, Order.RELAXED}),
+    Order.ACQ_REL: frozenset({Order.RELAXED, Order.ACQUIRE, Order.RELEASE}),
+    Order.SC: frozenset({Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL}),
+}
+SCOPES = tuple(Scope)
+FREE = ("order", "scope", "read")
+
+
+def shortfalls(control: Program, test: Program) -> list[str]:
+    """What keeps a control from being weaker than its test, a sentence each; none where it is weaker or equal."""
+    same = replace(control, threads=test.threads, expects=test.expects)
+    found = [] if same == test else ["the memory, the launches or the question differ"]
+    if [shape(thread) for thread in control.threads] != [shape(thread) for thread in test.threads]:
+        return [*found, "the threads differ"]
+    for mine, its in zip(control.threads, test.threads, strict=True):
+        found += _thread(mine, its)
+    return found
+
+
+def shape(thread: Thread) -> Thread:
+    """A thread without its code."""
+    return replace(thread, body=())
+
+
+def _thread(mine: Thread, its: Thread) -> Iterator[str]:
+    rest = list(mine.body)
+    for statement in its.body:
+        if rest and at_most(rest[0], statement):
+            rest.pop(0)
+        elif not only_orders(statement):
+            yield f"{its.name}: `{statement.text or type(statement).__name__}` has no weaker instruction in its place"
+            return
+    if rest:
+        yield f"{its.name}: `{rest[0].text or type(rest[0]).__name__}` is not one of the test's instructions"
+
+
+def at_most(mine: Statement, its: Statement) -> bool:
+    """Whether an instruction is another one, or the same with a weaker order, a narrower scope or a wait for less.
+
+    >>> from ptxmm.program import Const
+    >>> at_most(Fence(order=Order.ACQ_REL, scope=Scope.CTA), Fence(order=Order.SC, scope=Scope.GPU))
+    True
+    >>> at_most(Fence(order=Order.ACQ_REL, scope=Scope.SYS), Fence(order=Order.SC, scope=Scope.GPU))
+    False
+    """
+    if type(mine) is not type(its):
+        return False
+    differ = {f.name for f in fields(mine) if f.compare and getattr(mine, f.name) != getattr(its, f.name)}
+    if not differ <= set(FREE):
+        return False
+    return _order(mine, its) and _scope(mine, its) and getattr(mine, "read", None) in (getattr(its, "read", None), True)
+
+
+def _order(mine: Statement, its: Statement) -> bool:
+    low, high = getattr(mine, "order", None), getattr(its, "order", None)
+    return low == high or (low is not None and high is not None and low in BELOW[high])
+
+
+def _scope(mine: Statement, its: Statement) -> bool:
+    low, high = getattr(mine, "scope", None), getattr(its, "scope", None)
+    if low is None or high is None:
+        return low is high or (low is None and getattr(mine, "order", None) is Order.WEAK)
+    return SCOPES.index(low) <= SCOPES.index(high)
+
+
+def only_orders(statement: Statement) -> bool:
+    """Whether an instruction does nothing but order others: without it, a thread computes the same."""
+    match statement:
+        case Fence() | ProxyFence() | WarpSync():
+            return True
+        case Barrier(kind=kind):
+            return kind is not Bar.RED
+        case WaitGroup(bulk=bulk):
+            return not bulk
+        case Load(dst=dst):
+            return all(name is None for name in dst)
+    return False

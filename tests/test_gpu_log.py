@@ -1,0 +1,72 @@
+"""Logs of runs on a GPU are read back as they were written."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ptxmm.errors import InputError, Span
+from ptxmm.gpu.log import Audit, Control, Counted, Device, Outcome, Profile, Run, from_line, read_log, to_line
+
+HERE = Span("log", 1, 1)
+SEEN = Counted(
+    instances=12,
+    outcomes=(Outcome(values=(0, 0), holds=False, count=7), Outcome(values=(1, 0), holds=True, count=2)),
+    stuck=1,
+    filtered=1,
+    unlisted=1,
+    groups=3,
+    squares=4,
+    audit=Audit(label="as written", remarks=("all there",)),
+)
+RUN = Run(
+    test="MP",
+    variant="relaxed",
+    path="MP.lit",
+    text='ptx MP\n"a sentence\u2028in two"',
+    condition="exists (B.r0 == 1 && B.r1 == 0)",
+    columns=("B.r0", "B.r1"),
+    types=("u32", "u32"),
+    profile=Profile(name="pair"),
+    seed=3,
+    device=Device(name="GPU", capability="9.0", multiprocessors=132, driver="580", cupy="14", ptxas="13.0"),
+    counted=SEEN,
+    control=Control(change="the release is relaxed", text="ptx MP", counted=SEEN),
+)
+
+
+def test_a_run_reads_back_as_it_was_written() -> None:
+    assert from_line(to_line(RUN), HERE) == RUN
+
+
+def test_a_log_may_be_compressed(tmp_path: Path) -> None:
+    skipped = replace(RUN, counted=None, control=None, device=None, skipped="two devices")
+    text = f"{to_line(RUN)}\n{to_line(skipped)}\n"
+    (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")
+    (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    assert list(read_log(tmp_path / "log.jsonl")) == list(read_log(tmp_path / "log.jsonl.gz")) == [RUN, skipped]
+
+
+def test_counts_add_up_or_not() -> None:
+    assert SEEN.adds_up
+    assert not replace(SEEN, stuck=0).adds_up
+    assert (SEEN.holding, SEEN.finished) == (2, 9)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{}", "no line of a log"),
+        ("[1]", "no line of a log"),
+        ("nonsense", "no line of a log"),
+        (to_line(RUN).replace('"format":1', '"format":2'), "format 2"),
+        (to_line(RUN).replace("ptx MP", "ptx LB"), "hash differs"),
+        (to_line(RUN).replace('"seed"', '"sead"'), "no line of a log"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_its_place(line: str, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        from_line(line, HERE)
