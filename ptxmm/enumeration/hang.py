@@ -12,6 +12,7 @@ from ptxmm.enumeration.paths import halts
 from ptxmm.enumeration.promises import MAY_NEVER_START, MAY_STOP, Promise
 from ptxmm.enumeration.rows import bits
 from ptxmm.enumeration.search import Found, Search
+from ptxmm.enumeration.skeleton import Cell, Event, Skeleton, within
 from ptxmm.program import Order
 from ptxmm.verdict import Answer
 
@@ -34,7 +35,7 @@ class Hangs:
     def answer(self) -> Answer:
         search, unsure = self.search, ""
         search.coherence_matters, search.once = True, False
-        search.wanted, search.matters = lambda skeleton: True, lambda skeleton, start: True
+        search.wanted, search.matters = self.may_stay, lambda skeleton, start: True
         search.ends, search.more = self.may_hang, self.halted
         try:
             for found in search:
@@ -58,6 +59,26 @@ class Hangs:
         """Whether an execution whose threads end like this never ends, or is not known to its end."""
         return any(end != "end" for end in ends) and bool(self.promise.kept(ends))
 
+    def may_stay(self, skeleton: Skeleton) -> bool:
+        """Whether those who go on in any case need not read for ever what an initial write left and others replace."""
+        ends = tuple(path.end for path in skeleton.paths)
+        going = frozenset.intersection(*self.promise.kept(ends))
+        for event, step in skeleton.steps():
+            if event.thread not in going or event.position not in skeleton.paths[event.thread].repeated:
+                continue
+            if step.kind != "R" or step.order is Order.WEAK or step.scope is None:
+                continue
+            for cell, (_, *others) in skeleton.writers.items():
+                if not covers(event, cell):
+                    continue
+                places = [skeleton.place(write) for write in others]
+                seen = any(
+                    one and includes(step.scope, skeleton.program.threads[event.thread].place, one) for one in places
+                )
+                if seen and not any(within(write, cell) == within(event, cell) for write in others):
+                    return False
+        return True
+
     def fair_to(self, found: Found, going: frozenset[int]) -> bool:
         """Whether memory is fair to these threads: what they read for ever, no write that reaches them replaces.
 
@@ -75,6 +96,12 @@ class Hangs:
                     if writer is not None and includes(step.scope, place, writer):
                         return False
         return True
+
+
+def covers(event: Event, cell: Cell) -> bool:
+    """Whether an access reads or writes a cell."""
+    spot, (name, start, end) = event.spot, cell
+    return spot is not None and spot.object == name and spot.offset <= start and end <= spot.offset + spot.size
 
 
 def story(found: Found) -> Iterator[str]:
