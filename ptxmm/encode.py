@@ -93,7 +93,11 @@ def encode(
     ensure_supported(program, model)
     ensure_grounded(program, model)
     plan = plan_of(model)
-    graph = event_graph(program, bound, ending, deadline, waits=plan.monotone, states=states)
+
+    def attempts() -> bool:
+        return plan.hereditary and chain_lemma(plan, model) and chain_lemma(plan, model, stores=True)
+
+    graph = event_graph(program, bound, ending, deadline, waits=plan.monotone, states=states, attempts=attempts)
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     settle(graph)

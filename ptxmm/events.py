@@ -108,6 +108,15 @@ class Again:
     literal: Lit
 
 
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A waiting loop whose failed attempts are left out, and the events and reads of one that fails for ever."""
+
+    again: Again
+    events: tuple[int, ...]
+    reads: tuple[int, ...]
+
+
 @dataclass
 class EventGraph:
     """All events of a test with their dependencies and the final registers; literals are those of `formulas`.
@@ -134,6 +143,7 @@ class EventGraph:
     stops: list[Lit] = field(default_factory=list)
     cut: Lit = -1
     again: list[Again] = field(default_factory=list)
+    retries: list[Retry] = field(default_factory=list)
     forced: list[tuple[int, int]] = field(default_factory=list)
     bad: list[tuple[Lit, str]] = field(default_factory=list)
     assumed: list[Lit] = field(default_factory=list)

@@ -7,11 +7,13 @@ event touches is always known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypedDict
 
 from ptxmm.aligned import divergent
 from ptxmm.arith import Type
 from ptxmm.arrivals import arrives
+from ptxmm.attempts import Repetition, leave_out, retries
 from ptxmm.deadline import Deadline
 from ptxmm.events import Again, Ending, Event, EventGraph, asked_registers
 from ptxmm.formula import Formulas
@@ -42,6 +44,11 @@ from ptxmm.walk import Walk
 FURTHEST = 2000
 
 
+def never() -> bool:
+    """No loop that writes is a waiting loop."""
+    return False
+
+
 def event_graph(
     program: Program,
     bound: int,
@@ -50,9 +57,11 @@ def event_graph(
     *,
     waits: bool = True,
     states: bool = True,
+    attempts: Callable[[], bool] = never,
 ) -> EventGraph:
     """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
 
+    Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too.
     Without `states`, final registers do not matter; with them, those matter that the test asks for.
 
     Raises Undecided where values or code are too many.
@@ -64,9 +73,11 @@ def event_graph(
     kept = [asked_registers(program, thread) if states else frozenset[str]() for thread in program.threads]
     while True:
         graph = _walked(program, bound, ending, deadline, effects, bounds, kept)
-        found = [again for again in graph.again if _leaves_something(graph, again)]
+        found = _left_behind(graph, attempts)
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
+            if ending is not Ending.FINISHED:
+                leave_out(graph, graph.retries)
             return graph
         for again in found:
             effects.setdefault(again.thread, set()).add(again.loop.head)
@@ -109,12 +120,15 @@ def _walked(
     return graph
 
 
-def _leaves_something(graph: EventGraph, again: Again) -> bool:
-    """Whether a repetition of a waiting loop may write to memory, change an mbarrier or start a copy."""
-    return any(
-        _acts(event) and inside(graph, again, event) and not graph.formulas.exclude(event.guard, again.literal)
-        for event in graph.events
-    )
+def _left_behind(graph: EventGraph, attempts: Callable[[], bool]) -> list[Again]:
+    """The waiting loops of which a repetition may write to memory, change an mbarrier or start a copy."""
+    exclude = graph.formulas.exclude
+    found = [Repetition(again, tuple(e for e in graph.events if inside(graph, again, e))) for again in graph.again]
+    acting = [
+        one.again for one in found if any(_acts(e) and not exclude(e.guard, one.again.literal) for e in one.events)
+    ]
+    graph.retries = (retries(graph, found) or []) if acting and attempts() else []
+    return [] if graph.retries else acting
 
 
 def _acts(event: Event) -> bool:

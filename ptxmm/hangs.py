@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxmm import execution
+from ptxmm import arith, execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import encode
 from ptxmm.events import Event
@@ -58,14 +58,22 @@ def _story(scheduling: Progress, one: execution.Concrete, index: int) -> str:
         stays = event.thread == index and event.id in graph.passes and not one.true(graph.passes[event.id])
         if stays and one.true(event.guard):
             return f"waits at {_text(event)} for threads that do not arrive"
+    for retry in graph.retries:
+        if retry.again.thread == index and one.true(retry.again.literal):
+            events = [graph.events[number] for number in retry.reads]
+            found = ", ".join(f"{_place(one, e)} = {arith.shown(one.constant(e.table), e.type)}" for e in events)
+            return f"tries for ever{_line(events)} and finds {found}"
     for again in graph.again:
         if again.thread == index and one.true(again.literal):
             reads = [e for e in graph.events if e.kind == "R" and inside(graph, again, e) and one.true(e.guard)]
             seen = ", ".join(f"{_place(one, e)} = {execution.value_text(one, e)}" for e in reads)
-            line = reads[0].statement.at.line if reads and reads[0].statement else 0
-            where = f" at line {line}" if line else ""
-            return f"waits for ever in its loop{where} and reads {seen or 'nothing'}"
+            return f"waits for ever in its loop{_line(reads)} and reads {seen or 'nothing'}"
     return "does not end"
+
+
+def _line(reads: list[Event]) -> str:
+    line = reads[0].statement.at.line if reads and reads[0].statement else 0
+    return f" at line {line}" if line else ""
 
 
 def _text(event: Event) -> str:

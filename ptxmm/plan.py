@@ -69,17 +69,26 @@ class Plan:
         That is so where no axiom is negated, and a difference or complement takes away only what does not lead through
         other events: combinations of base relations pair by pair, or orders of writes alone.
         """
+        return self._keeps(frozenset({"", "co"}))
+
+    @cached_property
+    def hereditary(self) -> bool:
+        """Whether the same is true of taking out writes, too, that no read which stays reads from."""
+        return self._keeps(frozenset({""}))
+
+    def _keeps(self, through: frozenset[str]) -> bool:
         used = [self.steps[number] for number in self.below(slot for _, _, _, slot in self.axioms)]
         taken = [step.args[1] for step in used if step.op == "diff"]
         taken += [step.args[0] for step in used if step.op == "complement"]
-        return not any(negated for _, _, negated, _ in self.axioms) and all(self._direct(slot) for slot in taken)
+        positive = not any(negated for _, _, negated, _ in self.axioms)
+        return positive and all(self._direct(slot, through) for slot in taken)
 
-    def _direct(self, slot: int) -> bool:
-        """Whether a pair is in a slot's meaning by these two events alone."""
+    def _direct(self, slot: int, through: frozenset[str]) -> bool:
+        """Whether a pair is in a slot's meaning by these two events alone, or by others that stay in any case."""
         step = self.steps[slot]
         if step.op in POINTWISE:
-            return all(self._direct(arg) for arg in step.args)
-        return self.needs(slot) <= {"", "co"}
+            return all(self._direct(arg, through) for arg in step.args)
+        return self.needs(slot) <= through
 
     def uses(self, base: str) -> bool:
         """Whether the model mentions a base name."""

@@ -62,6 +62,9 @@ class Progress:
             self.formulas.require(-stays, -self.encoding.base.grids.all_ended(wait))
         for again in self.graph.again:
             self._sees_the_last(again)
+        for retry in self.graph.retries:
+            for read in retry.reads:
+                self._finds_the_last(retry.again, self.graph.events[read])
         return self.formulas.disj([-end for end in self.graph.ends])
 
     # --- scheduling ---------------------------------------------------------------------------------------------------
@@ -165,6 +168,19 @@ class Progress:
                     continue
                 if read.scope is not None and includes(read.scope, place, self.threads[write.thread].place):
                     formulas.require(-progress, -again.literal, -read.guard, -literal)
+
+    def _finds_the_last(self, again: Again, read: Event) -> None:
+        """A thread whose attempts fail for ever finds in each of them the value of the last write of the word."""
+        formulas, before = self.formulas, self.encoding.base.choices.before
+        writers = self.encoding.base.choices.writers[read.object, read.cells[0]]
+        fails = (-self.leaves[again.thread].progress, -again.literal)
+        last = {
+            w.id: formulas.conj((w.guard, *(-before[w.id, v.id] for v in writers if v.id != w.id))) for w in writers
+        }
+        formulas.require(*fails, *read.table.values())
+        for value, literal in read.table.items():
+            stored = [formulas.both(last[w.id], w.table.get(value, -1)) for w in writers]
+            formulas.require(*fails, -literal, formulas.disj(stored))
 
     def _stays_incomplete(self, wait: Event, progress: Lit, again: Again) -> None:
         """A thread that waits for ever at an mbarrier has seen every change of it, and the phase is not complete.

@@ -66,8 +66,8 @@ def unrolled(
         return (*straight, Node(END, None, ((last - 1, NEXT),) if last else ()))
     found = loops(body, labels)
     waits = {h: loop for h, loop in waiting(body, labels, kept).items() if h not in effects} if found else {}
-    inner = {loop.start: h for h, loop in waits.items()}
-    waits = {h: loop for h, loop in waits.items() if inner[loop.start] == h}
+    outermost = {loop.start: h for h, loop in reversed(waits.items())}
+    waits = {h: loop for h, loop in waits.items() if outermost[loop.start] == h}
     edges = _explore(body, labels, {h: bounds.get(h, bound) for h in found}, found, waits)
     order = _topological(edges)
     return _nodes(body, edges, order, to_the_end, found)

@@ -30,7 +30,7 @@ LAYERS = [
     "mbarrier_certain gpu",
     "counters transfers mbarriers",
     "barriers choices copies grids inflight along asynchronous_steps",
-    "walk",
+    "attempts walk",
     "base graph schedule lemma interleaving",
     "finals lassos",
     "encode",
