@@ -14,6 +14,7 @@ from ptxmm.errors import PtxmmError
 from ptxmm.evaluation import Evaluation
 from ptxmm.events import Event, final_leaves
 from ptxmm.formula import Formulas, Lit
+from ptxmm.mbarrier_replay import mistake
 from ptxmm.memory import Range, part
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
 from ptxmm.relation import Rel, Set, Symbolic
@@ -83,6 +84,9 @@ def concrete(encoding: Encoding, assignment: dict[int, bool], goal: Expr | None 
     one.reads = _reads(one)
     one.order = frozenset(pair for pair, literal in encoding.base.choices.before.items() if one.true(literal))
     _check_order(one)
+    wrong = mistake(encoding.base.mbarriers, one.true)
+    if wrong:
+        raise Inconsistent(wrong)
     for literal in encoding.asserted:
         if not one.true(literal):
             raise Inconsistent("a thread does not end, or a barrier does not complete")

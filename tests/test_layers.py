@@ -29,7 +29,7 @@ LAYERS = [
     "accesses aligned arrivals chains features forced mbarrier_reach tags syntax",
     "mbarrier_certain gpu",
     "counters transfers mbarriers",
-    "barriers choices copies grids inflight along asynchronous_steps",
+    "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps",
     "attempts walk",
     "base graph schedule lemma interleaving",
     "finals lassos",

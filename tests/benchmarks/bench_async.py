@@ -2,8 +2,9 @@
 
     python tests/benchmarks/bench_async.py [--timeout S]
 
-Rings are measured as whole processes from a cold start with one job, all four properties asked; the library's variants
-by what `ptxmm check --format json` says of each. No other tool decides such tests, so no recorded figures stand beside these.
+Rings are measured as whole processes from a cold start with one job, all four properties asked; the library's
+variants by what `ptxmm check --format json` says of each. No other tool decides such tests, so no recorded figures
+stand beside these.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def main() -> None:
             one = timed(["check", str(path), "-j1"], timeout)
             good = one.right and one.wall <= limit and one.peak <= 1500
             print(
-                f"{stages} x {rounds:<10}{one.wall:8.2f} s{one.processor:10.2f} s{one.peak:7} MB   {limit:g} s, 1500 MB {'ok' if good else 'NO'}"
+                f"{stages} x {rounds:<10}{one.wall:8.2f} s{one.processor:10.2f} s{one.peak:7} MB   "
+                f"{limit:g} s, 1500 MB {'ok' if good else 'NO'}"
             )
 
 
