@@ -1,0 +1,140 @@
+"""The rules of asynchronous operations as models/README.md tells them, held against the models and the library."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ptxmm.cat import read_model
+from ptxmm.check import Options, check
+from ptxmm.expect import judged
+from ptxmm.model import VOCABULARY, Axiom, Let, LetRec
+from ptxmm.program import Program, Word
+from ptxmm.syntax import read_programs
+from ptxmm.verdict import Result
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "models" / "README.md").read_text()
+READINGS = ("ptx-9.4", "ptx-9.4-strict", "ptx-9.4-literal")
+NOT_READ = "R19"
+GENERIC_ONLY = {"A5", "A6", "A12", "A13", "A19"}
+GRAMMAR = "A23"
+
+
+def table(*head: str) -> list[list[str]]:
+    """The rows of the table with this head."""
+    start = README.index("| " + " | ".join(head) + " |\n")
+    lines = README[start : README.index("\n\n", start)].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+RULES = table("rule", "says", "status", "section", "formula", "where")
+LINES = table("rule", "test", "ptx-9.4", "strict", "literal")
+ANSWERS = table("ambiguity", "we say", "test", "ptx-9.4", "strict", "literal")
+STATED = [
+    (test.strip("`"), model, verdicts)
+    for test, *cells in [line[1:] for line in LINES] + [line[2:] for line in ANSWERS]
+    for model, verdicts in zip(READINGS, cells, strict=True)
+]
+
+
+@cache
+def from_the_library(name: str) -> Program:
+    path, _, variant = name.partition("[")
+    programs = read_programs(ROOT / "litmus" / f"{path}.lit")
+    (found,) = (program for program in programs if program.variant == (variant.rstrip("]") or None))
+    return found
+
+
+def words(text: str) -> tuple[Word, ...]:
+    """The verdicts of a cell.
+
+    >>> [str(word) for word in words("allowed, race on f, x, undefined")]
+    ['allowed', 'race on f, x', 'undefined']
+    """
+    parts = re.findall(r"race on [\w@]+(?:, (?!undefined|no )[\w@]+)*|[a-z]+(?: [a-z]+)?", text)
+    return tuple(
+        Word("race", tuple(part.removeprefix("race on ").split(", "))) if part.startswith("race on") else Word(part)
+        for part in parts
+    )
+
+
+def answer(name: str, model_name: str, stated: tuple[Word, ...]) -> Result:
+    asked = {"race": "race", "undefined": "undefined", "hang": "hang"}
+    properties = {asked.get(word.word.removeprefix("no "), "outcome") for word in stated}
+    return check(from_the_library(name), read_model(model_name), Options(properties=frozenset(properties)))
+
+
+def test_every_rule_has_its_row_and_a_test() -> None:
+    assert [row[0] for row in RULES] == [f"R{number}" for number in range(1, 21)]
+    assert {row[0] for row in LINES} == {row[0] for row in RULES} - {NOT_READ}
+
+
+def test_every_ambiguity_that_can_be_asked_has_a_test() -> None:
+    answered = {row[0].split(":")[0] for row in ANSWERS} - {""}
+    every = {f"A{number}" for number in range(1, 24)}
+    assert answered | GENERIC_ONLY | {GRAMMAR} == every
+    assert all(f"**{name}: " in README for name in GENERIC_ONLY)
+
+
+@pytest.mark.parametrize("row", RULES, ids=[row[0] for row in RULES])
+def test_the_formulas_of_a_rule_are_in_the_models(row: list[str]) -> None:
+    defined = set(VOCABULARY)
+    for name in READINGS:
+        for statement in read_model(name).statements:
+            match statement:
+                case Let(let, _):
+                    defined.add(let)
+                case LetRec(bindings):
+                    defined |= {let for let, _ in bindings}
+    named = re.findall(r"`([^`]+)`", row[4])
+    assert named or row[0] == NOT_READ
+    assert set(named) <= defined
+
+
+@pytest.mark.parametrize(("name", "model", "verdicts"), STATED, ids=[f"{name}-{model}" for name, model, _ in STATED])
+def test_a_test_of_a_rule_gets_the_verdicts_that_its_row_states(name: str, model: str, verdicts: str) -> None:
+    stated = words(verdicts)
+    assert stated
+    assert judged(answer(name, model, stated), stated).surprises == ()
+
+
+@pytest.mark.parametrize("reading", READINGS[1:])
+def test_the_flags_of_a_model_are_those_of_the_readme(reading: str) -> None:
+    documented = {row[0].strip("`") for row in table("flag", "section", "raised where")}
+    for name in ("ptx-9.4", reading):
+        flags = {s.name for s in read_model(name).statements if isinstance(s, Axiom) and s.flag}
+        assert flags == documented
+
+
+@pytest.mark.parametrize(
+    ("definition", "reading", "name"),
+    [
+        ("into-async", "ptx-9.4-strict", "cluster/fence-place[writer]"),
+        ("into-async", "ptx-9.4-literal", "async/bulk-store[issuer]"),
+        ("completion-scope", "ptx-9.4-strict", "cluster/multicast[default]"),
+        ("async-async", "ptx-9.4-literal", "cluster/multicast-forward[right]"),
+        ("arrival-edge", "ptx-9.4-literal", "mbarrier/two-scopes[direct]"),
+        ("cluster-barrier", "ptx-9.4-literal", "cluster/relaxed-cluster-barrier[relaxed]"),
+        ("across-proxies", "ptx-9.4-literal", "async/strong-copy-write[right]"),
+        ("alias-async", "ptx-9.4-literal", "async/bulk-alias[both-fences]"),
+    ],
+)
+def test_one_definition_alone_makes_the_difference_between_two_readings(
+    definition: str, reading: str, name: str, tmp_path: Path
+) -> None:
+    shipped = (ROOT / "models" / "ptx-9.4.cat").read_text()
+    other = (ROOT / "models" / f"{reading}.cat").read_text()
+    line = rf"^let {definition} = .*$"
+    helper = "let fence-here = (reach & inspace) ; [two-way]\n" if reading.endswith("strict") else ""
+    (replacement,) = re.findall(line, other, re.MULTILINE)
+    mixed = tmp_path / "mixed.cat"
+    given = helper + replacement if definition == "into-async" else replacement
+    mixed.write_text(re.sub(line, lambda _: given, shipped, flags=re.MULTILINE))
+    both = words("allowed, no race")
+    before, between, after = (answer(name, model, both) for model in ("ptx-9.4", str(mixed), reading))
+    assert (before.verdict, before.race.verdict) != (after.verdict, after.race.verdict)
+    assert (between.verdict, between.race.verdict) == (after.verdict, after.race.verdict)
