@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ptxmm.errors import PtxmmError
+from ptxmm.errors import PtxmmError, Unsupported
 from ptxmm.gpu.weaker import shortfalls
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import (
@@ -24,6 +24,7 @@ from ptxmm.program import (
     Branch,
     ClusterBarrier,
     CopyArrive,
+    Exit,
     Expr,
     Fence,
     Label,
@@ -108,14 +109,27 @@ def _made(program: Program, kind: str, weakening: Weakening) -> Control:
 
 
 def _thread(program: Program, thread: Thread, weakening: Weakening, changes: list[str]) -> Thread:
-    body = []
+    body, late = list[Statement](), list[Statement]()
+    straight = not any(isinstance(s, Branch | Exit) for s in thread.body)
     for statement, around in zip(thread.body, _surroundings(program, thread), strict=True):
         new = weakening(statement, around)
-        if new is not None:
+        if isinstance(statement, WaitGroup) and new is None:
+            (late if straight else body).append(statement)
+        elif new is not None:
             body.append(replace(new, text=mnemonic(new)) if new != statement else statement)
-        if new != statement:
-            changes.append(f"{thread.name}: {mnemonic(statement)} -> {mnemonic(new) if new is not None else 'dropped'}")
-    return replace(thread, body=tuple(body))
+        if new != statement and not isinstance(statement, WaitGroup):
+            changes.append(f"{thread.name}: {_told(statement)} -> {_told(new) if new is not None else 'dropped'}")
+    if late and thread.body[-len(late) :] != tuple(late):
+        changes.extend(f"{thread.name}: {_told(statement)} -> at the end" for statement in late)
+    return replace(thread, body=(*body, *late))
+
+
+def _told(statement: Statement) -> str:
+    """An instruction's opcode and qualifiers, where PTX spells it."""
+    try:
+        return mnemonic(statement)
+    except Unsupported:
+        return statement.text or type(statement).__name__
 
 
 # --- what a run needs ------------------------------------------------------------------------------------------------
@@ -174,14 +188,12 @@ def _is_map(program: Program, place: Expr) -> bool:
 
 
 def _relaxed(statement: Statement, around: Around) -> Statement | None:
-    """No order but that of relaxed accesses; fences, and acquires whose value is thrown away, are gone."""
+    """Relaxed accesses; fences and acquires whose value is thrown away are gone, waits for copies come last."""
     match statement:
         case Load(order=Order.ACQUIRE, dst=dst) if all(name is None for name in dst) and not around.loops:
             return None
         case Fence() | ProxyFence():
             return statement if _needed(statement, around) else None
-        case WaitGroup(bulk=True):
-            return replace(statement, read=True)
         case WaitGroup():
             return None
         case (

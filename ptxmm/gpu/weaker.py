@@ -1,7 +1,8 @@
 """Whether a test has at most the synchronisation of another: event by event, and by structure alone.
 
 The instructions of the weaker test must be found in those of the other, in order, each the same up to a weaker order, a
-narrower scope or a wait for less; the rest of the other's must be instructions that only order.
+narrower scope or a wait for less; the rest of the other's must be instructions that only order. Of these, a wait for
+copies may come at the end of the thread instead.
 """
 
 from __future__ import annotations
@@ -53,15 +54,22 @@ def shape(thread: Thread) -> Thread:
 
 
 def _thread(mine: Thread, its: Thread) -> Iterator[str]:
-    rest = list(mine.body)
+    rest, late, gone = list(mine.body), list[Statement](), list[Statement]()
+    while rest and isinstance(rest[-1], WaitGroup):
+        late.append(rest.pop())
     for statement in its.body:
         if rest and at_most(rest[0], statement):
             rest.pop(0)
-        elif not only_orders(statement):
+        elif only_orders(statement):
+            gone.append(statement)
+        else:
             yield f"{its.name}: `{statement.text or type(statement).__name__}` has no weaker instruction in its place"
             return
-    if rest:
-        yield f"{its.name}: `{rest[0].text or type(rest[0]).__name__}` is not one of the test's instructions"
+    for statement in (*rest, *late):
+        if isinstance(statement, WaitGroup) and statement in gone:
+            gone.remove(statement)
+        else:
+            yield f"{its.name}: `{statement.text or type(statement).__name__}` is not one of the test's instructions"
 
 
 def at_most(mine: Statement, its: Statement) -> bool:
@@ -96,12 +104,10 @@ def _scope(mine: Statement, its: Statement) -> bool:
 def only_orders(statement: Statement) -> bool:
     """Whether an instruction does nothing but order others: without it, a thread computes the same."""
     match statement:
-        case Fence() | ProxyFence() | WarpSync():
+        case Fence() | ProxyFence() | WarpSync() | WaitGroup():
             return True
         case Barrier(kind=kind):
             return kind is not Bar.RED
-        case WaitGroup(bulk=bulk):
-            return not bulk
         case Load(dst=dst):
             return all(name is None for name in dst)
     return False

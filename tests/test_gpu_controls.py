@@ -1,0 +1,196 @@
+"""Positive controls are weaker than their tests: by structure, under the models, and in the library."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from building import Options, cta, fence, ld, model, program, st, thread
+from hypothesis import HealthCheck, assume, given, settings
+from random_programs import ALL, programs
+
+from ptxmm import check as solver
+from ptxmm.cat import shipped_models
+from ptxmm.enumeration import outcomes
+from ptxmm.gpu.controls import controls, loops
+from ptxmm.gpu.weaker import shortfalls
+from ptxmm.program import Barrier, Fence, Load, MbarrierInit, Order, Program, Scope, Statement, WaitGroup
+from ptxmm.syntax import read_programs
+from ptxmm.syntax.lit import read
+
+LIBRARY = Path(__file__).parent.parent / "litmus"
+QUICK = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+OPTIONS = Options(frozenset({"outcome"}), bound=2, timeout=5.0)
+
+
+def lit(text: str) -> Program:
+    (found,) = read(f"ptx test\n.global .u32 x; .global .u32 f;\n{text}", "test.lit")
+    return found
+
+
+def library(*parts: str) -> list[Program]:
+    return [p for file in sorted(LIBRARY.joinpath(*parts).rglob("*.lit")) for p in read_programs(file)]
+
+
+def named(tests: list[Program], name: str) -> Program:
+    return next(test for test in tests if test.full_name == name)
+
+
+def kinds(test: Program) -> dict[str, tuple[str, ...]]:
+    return {control.kind: control.changes for control in controls(test)}
+
+
+def states(test: Program, under: str) -> set[tuple[int, ...]]:
+    found = outcomes(test, model(under), OPTIONS)
+    assume(found.complete)
+    return {state.values for state in found.states}
+
+
+# --- under the models ------------------------------------------------------------------------------------------------
+
+
+def reaches_all(test: Program, under: str) -> None:
+    before = states(test, under)
+    for control in controls(test):
+        assert before <= states(control.program, under), control.kind
+
+
+@pytest.mark.parametrize("under", shipped_models())
+@QUICK
+@given(test=programs(ALL - {"mixed"}))
+def test_a_control_reaches_every_final_state_of_its_test(under: str, test: Program) -> None:
+    reaches_all(test, under)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("under", shipped_models())
+@LONG
+@given(test=programs(ALL - {"mixed"}))
+def test_a_control_reaches_every_final_state_of_many_tests(under: str, test: Program) -> None:
+    reaches_all(test, under)
+
+
+@pytest.mark.parametrize("name", ["MP", "SB", "LB", "S", "R", "2+2W", "IRIW", "WRC", "ISA2"])
+def test_what_synchronisation_forbids_in_a_classic_test_a_control_allows(name: str) -> None:
+    asked = solver.Options()
+    for test in read_programs(LIBRARY / "basic" / f"{name}.lit"):
+        if solver.check(test, model("ptx-9.4"), asked).verdict == "forbidden" and controls(test):
+            assert "allowed" in {solver.check(c.program, model("ptx-9.4"), asked).verdict for c in controls(test)}
+
+
+# --- by structure ----------------------------------------------------------------------------------------------------
+
+
+def test_every_control_of_the_library_is_weaker_and_no_test_is_weaker_than_its_control() -> None:
+    for test in library():
+        for control in controls(test):
+            assert not shortfalls(control.program, test)
+            assert shortfalls(test, control.program), (test.full_name, control.kind)
+
+
+MP = program(
+    thread("A", cta(0), st("x", 1), fence("acq_rel.gpu"), st("f", 1, "relaxed.gpu")),
+    thread("B", cta(1), ld("r0", "f", "acquire.gpu"), ld("r1", "x")),
+)
+
+
+def changed(place: int, *new: Statement) -> Program:
+    writer, reader = MP.threads
+    return replace(MP, threads=(replace(writer, body=(*writer.body[:place], *new, *writer.body[place + 1 :])), reader))
+
+
+@pytest.mark.parametrize(
+    ("place", "new"),
+    [
+        (1, [fence("sc.gpu")]),
+        (1, [fence("acq_rel.sys")]),
+        (1, [fence("acq_rel.gpu"), fence("acq_rel.cta")]),
+        (2, [st("f", 1, "release.gpu")]),
+        (2, [st("f", 1, "relaxed.sys")]),
+        (2, [st("f", 2, "relaxed.gpu")]),
+        (2, []),
+        (0, [ld("r2", "x")]),
+    ],
+)
+def test_what_is_stronger_or_another_instruction_is_found(place: int, new: list[Statement]) -> None:
+    assert shortfalls(changed(place, *new), MP)
+
+
+def test_a_fence_may_go_and_another_order_may_not_come() -> None:
+    assert not shortfalls(changed(1), MP)
+    assert not shortfalls(changed(1, fence("release.cta")), MP)
+    assert shortfalls(replace(MP, objects=MP.objects[:1]), MP)
+
+
+# --- what a run needs ------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_loses_its_close_and_its_poll_keeps_the_scope() -> None:
+    test = lit("""thread A @ d0.c0.b0 { st.weak.u32 [x], 1; red.release.gpu.add.u32 [f], 1; }
+                  thread B @ d0.c1.b1 { wait_until.gpu.u32 r0, [f], r0 == 1; ld.weak.u32 r1, [x]; }
+                  exists (B.r1 == 0)""")
+    assert kinds(test)["relaxed"] == (
+        "A: red.release.gpu.add.u32 -> red.relaxed.gpu.add.u32",
+        "B: ld.acquire.gpu.u32 -> dropped",
+    )
+    for control in controls(test):
+        (poll,) = [s for s in control.program.threads[1].body if isinstance(s, Load) and s.dst == ("r0",)]
+        assert (poll.order, poll.scope) == (Order.RELAXED, Scope.GPU)
+
+
+def test_a_fence_stays_in_a_loop_that_polls_with_weak_loads() -> None:
+    test = lit("""thread A @ d0.c0.b0 { st.relaxed.gpu.u32 [f], 1; }
+                  thread B @ d0.c1.b1 { do { fence.acq_rel.gpu; ld.weak.u32 r0, [f]; } while (r0 == 0); }""")
+    assert all(any(isinstance(s, Fence) for s in c.program.threads[1].body) for c in controls(test))
+
+
+def test_barriers_go_where_nothing_counts_on_them_and_stay_where_a_loop_does() -> None:
+    straight = lit("""thread A @ d0.c0.b0 { st.weak.u32 [x], 1; bar.sync 0; }
+                      thread B @ d0.c0.b0 { bar.sync 0; ld.weak.u32 r0, [x]; }""")
+    looping = lit("""thread A @ d0.c0.b0 { st.weak.u32 [x], 1; bar.sync 0; fence.sc.gpu; }
+                     thread B @ d0.c0.b0 { bar.sync 0; do { ld.relaxed.gpu.u32 r0, [x]; } while (r0 == 0); }""")
+    assert kinds(straight) == {
+        "apart": ("A: barrier.cta.sync.aligned -> dropped", "B: barrier.cta.sync.aligned -> dropped")
+    }
+    assert kinds(looping) == {"relaxed": ("A: fence.sc.gpu -> dropped",)}
+
+
+def test_a_test_of_one_cta_is_not_narrowed() -> None:
+    test = lit("thread A @ d0.c0.b0 { st.relaxed.gpu.u32 [x], 1; } thread B @ d0.c0.b0 { ld.relaxed.gpu.u32 r0, [x]; }")
+    assert set(kinds(test)) == {"weak"}
+
+
+def test_a_thread_waits_for_its_copies_before_it_ends() -> None:
+    test = named(library("async"), "reuse-source[read]")
+    (control,) = (c for c in controls(test) if c.kind == "relaxed")
+    moved = [change for change in control.changes if change.endswith("at the end")]
+    assert moved == [
+        "T0: cp.async.bulk.wait_group.read -> at the end",
+        "T0: cp.async.bulk.wait_group -> at the end",
+    ]
+    assert all(isinstance(s, WaitGroup) for s in control.program.threads[0].body[-2:])
+
+
+def test_whatever_initialises_an_mbarrier_is_followed_by_its_fence_and_its_barriers() -> None:
+    for test in library("mbarrier") + library("cluster"):
+        for control in controls(test):
+            for mine, its in zip(control.program.threads, test.threads, strict=True):
+                inits = [n for n, s in enumerate(its.body) if isinstance(s, MbarrierInit)]
+                if inits:
+                    kept = [s for s in mine.body if isinstance(s, Barrier)]
+                    assert kept == [s for s in its.body if isinstance(s, Barrier)]
+                for n in inits:
+                    following = its.body[n + 1] if n + 1 < len(its.body) else None
+                    if isinstance(following, Fence):
+                        assert following in mine.body
+
+
+def test_the_stretches_that_repeat_are_found() -> None:
+    test = lit("thread A @ d0.c0.b0 { r0 = 0; do { r0 = r0 + 1; } while (r0 < 3); st.weak.u32 [x], r0; }")
+    (loop,) = loops(test.threads[0])
+    assert test.threads[0].body[loop.stop - 1].guard is not None
+    assert not loops(
+        lit("thread A @ d0.c0.b0 { ld.weak.u32 r0, [x]; if (r0 == 1) { st.weak.u32 [f], 1; } }").threads[0]
+    )
