@@ -5,12 +5,15 @@ from __future__ import annotations
 from ptxmm import arith, execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import encode
+from ptxmm.endless import endless, writes_in_loops
 from ptxmm.events import Event
+from ptxmm.features import ensure_supported
 from ptxmm.graph import inside
 from ptxmm.model import Model
 from ptxmm.program import Program
 from ptxmm.progress import ENDINGS, EVEN, Progress
 from ptxmm.question import ask
+from ptxmm.sequential import is_exact
 from ptxmm.solve import Truth
 from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.verdict import Answer
@@ -19,8 +22,13 @@ from ptxmm.verdict import Answer
 def hang(program: Program, model: Model, progress: str, deadline: Deadline, bound: int) -> Answer:
     """Whether some execution of a test never ends under a progress model (one of `progress.PROGRESS`).
 
-    `unknown` where loops were cut in an execution that otherwise ends, or time ran out.
+    Loops that write are looked at as they stand, in all interleavings, first of all where these are all executions.
+    `unknown` where that does not decide and loops were cut in an execution that otherwise ends, or time ran out.
     """
+    ensure_supported(program, model)
+    first = writes_in_loops(program) and is_exact(program, model)
+    if first and (answer := endless(program, model, progress, deadline)).verdict != "unknown":
+        return answer
     encoding = encode(program, model, bound, ENDINGS[progress], deadline, states=False)
     graph = encoding.graph
     doubts = ask(encoding, {"cut": graph.cut}, [-encoding.bad])
@@ -34,6 +42,8 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
     if found.truth is Truth.UNKNOWN:
         return Answer("unknown", why=found.why)
     if doubts["cut"].truth is not Truth.UNSAT:
+        if not first and (answer := endless(program, model, progress, deadline)).verdict != "unknown":
+            return answer
         return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
     return Answer("no")
 
