@@ -17,6 +17,7 @@ from ptxmm.expect import asked_words, judged, property_of, stated_words
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Branch, Expect, Program
+from ptxmm.readings import READINGS, readings_that_may_differ, with_readings
 from ptxmm.syntax import FORMATS, read_programs
 from ptxmm.verdict import Answer, Outcomes, Result
 
@@ -28,6 +29,7 @@ PROPERTIES = frozenset({"outcome", "race", "hang", "undefined"})
 
 FEW_FILES = 24
 SMALL_WORK = 4000
+BRIEF = 1.0
 
 INTERRUPTED = "interrupted from keyboard"
 REPORT_IT = "this is a mistake in ptxmm: please report it with the test (PTXMM_DEBUG=1 shows where)"
@@ -123,11 +125,35 @@ def decide(piece: Piece, request: Request) -> list[Answered]:
         return [_failure(failed, str(piece.path), piece.path.stem, None, "")]
     chosen = programs if piece.index is None else programs[piece.index : piece.index + 1]
     return [
-        ask(program, model, request)
+        answer
         for program in chosen
         if matches(program.full_name, request.pattern)
-        for model in request.models or ASKED[request.question](program)
+        for answer in _readings_told(
+            program,
+            request,
+            [ask(program, model, request) for model in request.models or ASKED[request.question](program)],
+        )
     ]
+
+
+def _readings_told(program: Program, request: Request, answers: list[Answered]) -> list[Answered]:
+    """The answers, the default model's with a note where a reading of the text gives another, if no model is named.
+
+    A reading that the test states no verdicts for is asked where that takes little time.
+    """
+    known = {answer.model: answer for answer in answers if isinstance(answer, Result)}
+    mine = known.get(default_model())
+    if request.models or mine is None or mine.verdict in ("error", "unsupported", "unknown"):
+        return answers
+    asked = (request.properties or properties_of(program, mine.model)) & {"outcome", "race"}
+    short = replace(request.options, timeout=min(request.options.timeout, BRIEF), witness=False)
+    for reading in readings_that_may_differ(program) if asked and mine.seconds < BRIEF else ():
+        if reading not in known:
+            answer = ask(program, reading, replace(request, options=short, properties=asked))
+            assert isinstance(answer, Result)
+            known[reading] = answer
+    told = with_readings(mine, [known[reading] for reading in READINGS if reading in known])
+    return [told if answer is mine else answer for answer in answers]
 
 
 def every_model(program: Program) -> tuple[str, ...]:
