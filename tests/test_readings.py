@@ -1,4 +1,7 @@
-"""The rules of asynchronous operations as models/README.md tells them, held against the models and the library."""
+"""The rules of asynchronous operations as models/README.md tells them, held against the models and the library.
+
+And what `check` says of a verdict that depends on how the text is read.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from ptxmm.batch import Piece, Request, decide
 from ptxmm.cat import read_model
 from ptxmm.check import Options, check
-from ptxmm.expect import judged
+from ptxmm.expect import judged, property_of, stated_words
 from ptxmm.model import VOCABULARY, Axiom, Let, LetRec
 from ptxmm.program import Program, Word
+from ptxmm.readings import readings_that_may_differ, with_readings
 from ptxmm.syntax import read_programs
 from ptxmm.verdict import Result
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "models" / "README.md").read_text()
 READINGS = ("ptx-9.4", "ptx-9.4-strict", "ptx-9.4-literal")
+NOTED = frozenset({"outcome", "race"})
 NOT_READ = "R19"
 GENERIC_ONLY = {"A5", "A6", "A12", "A13", "A19"}
 GRAMMAR = "A23"
@@ -138,3 +144,53 @@ def test_one_definition_alone_makes_the_difference_between_two_readings(
     before, between, after = (answer(name, model, both) for model in ("ptx-9.4", str(mixed), reading))
     assert (before.verdict, before.race.verdict) != (after.verdict, after.race.verdict)
     assert (between.verdict, between.race.verdict) == (after.verdict, after.race.verdict)
+
+
+# --- the note --------------------------------------------------------------------------------------------------------
+
+
+def notes(name: str, *models: str) -> tuple[str, ...]:
+    """The notes of the default model's answer for a test of the library."""
+    path, _, variant = name.partition("[")
+    request = Request(Options(), models=models, pattern=f"[{variant}" if variant else None)
+    found = decide(Piece(ROOT / "litmus" / f"{path}.lit"), request)
+    return next(result.notes for result in found if isinstance(result, Result) and result.model == "ptx-9.4")
+
+
+def test_a_verdict_that_depends_on_the_reading_is_told_in_one_line() -> None:
+    assert notes("async/bulk-store[both]") == ("depends on the reading: allowed, race on s under ptx-9.4-literal",)
+    assert notes("async/bulk-fetch[writer-fence]") == (
+        "depends on the reading: allowed, race on g under ptx-9.4-strict, ptx-9.4-literal",
+    )
+
+
+def test_readings_that_differ_from_each_other_are_told_apart() -> None:
+    assert notes("cluster/push[cta-wait]") == (
+        "depends on the reading: allowed, race on x under ptx-9.4-strict; allowed, race on s under ptx-9.4-literal",
+    )
+
+
+def test_a_verdict_that_all_readings_share_has_no_note() -> None:
+    assert notes("async/bulk-store[none]") == notes("cluster/multicast[cluster-wait]") == ()
+
+
+def test_who_names_models_is_told_of_these_alone() -> None:
+    assert notes("async/bulk-store[both]", "ptx-9.4") == ()
+
+
+def test_a_reading_that_is_not_decided_is_no_difference() -> None:
+    mine = Result("", "store", None, "ptx-9.4", verdict="forbidden")
+    assert with_readings(mine, [Result("", "store", None, "ptx-9.4-literal", verdict="unknown")]) == mine
+
+
+def test_the_readings_that_may_differ_are_asked() -> None:
+    missed = []
+    for folder in ("async", "barriers", "cluster", "mbarrier", "tensormap"):
+        for path in sorted((ROOT / "litmus" / folder).glob("*.lit")):
+            for program in read_programs(path):
+                own = {word for word in stated_words(program, "ptx-9.4", "ptx-9.4") if property_of(word) in NOTED}
+                for reading in READINGS[1:]:
+                    theirs = {word for word in stated_words(program, reading, "ptx-9.4") if property_of(word) in NOTED}
+                    if theirs - own and reading not in readings_that_may_differ(program):
+                        missed.append((program.full_name, reading))
+    assert missed == []
