@@ -7,7 +7,7 @@ rings of real pipelines come out with one order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ptxmm.events import Event, EventGraph
 from ptxmm.mbarrier_reach import Reach, reachable
@@ -26,7 +26,7 @@ def certain(graph: EventGraph, barriers: Mapping[str, tuple[State, list[Event]]]
     needs: dict[int, set[int]] = {}
     found = {name: reachable(start, mine, needs, skipped) for name, (start, mine) in barriers.items()}
     for _ in range(ROUNDS if causal else 0):
-        known = _needs(graph, events, _joins(graph, found, events))
+        known = _needs(graph, events, _joins(graph, found, events), skipped)
         for name, (start, mine) in barriers.items():
             if any(known[e.id] != needs.get(e.id, set()) for e in mine):
                 graph.formulas.deadline.check()
@@ -79,39 +79,47 @@ def _mutual(graph: EventGraph, one: Event, other: Event) -> bool:
     return bool(one.scope and other.scope and includes(one.scope, *places) and includes(other.scope, *reversed(places)))
 
 
-def _needs(graph: EventGraph, events: list[Event], joins: Mapping[int, list[Event]]) -> dict[int, set[int]]:
-    """For each operation, those on its mbarrier that are before it in every execution in which it is done."""
+def _needs(
+    graph: EventGraph, events: list[Event], joins: Mapping[int, list[Event]], skipped: Collection[int]
+) -> dict[int, set[int]]:
+    """For each operation, those on its mbarrier that are before it in every execution in which it is done.
+
+    A wait that stays incomplete is done as well, so that what it joins is before what follows it.
+    """
     before: dict[int, set[int]] = {event.id: set() for event in events}
     own: dict[int, list[Event]] = {}
     for event in sorted(events, key=lambda e: e.id):
         if event.issue < 0:
             own.setdefault(event.thread, []).append(event)
+    past = {event.id: _past(graph, own.get(event.thread, []), event, skipped) for event in events}
     changed = True
     while changed:
         changed = False
-        for mine in own.values():
-            gathered: set[int] = set()
-            for event in mine:
-                found = set(gathered)
-                for arrival in joins.get(event.id, ()):
-                    found.add(arrival.id)
-                    if arrival.issue < 0:
-                        found |= before[arrival.id]
-                if not found <= before[event.id]:
-                    before[event.id] |= found
-                    changed = True
-                gathered |= before[event.id] | {event.id}
+        for event in events:
+            if event.issue >= 0:
+                continue
+            found = _together(past[event.id], before)
+            for arrival in joins.get(event.id, ()):
+                found |= {arrival.id} if arrival.issue >= 0 else {arrival.id} | before[arrival.id]
+            if not found <= before[event.id]:
+                before[event.id] |= found
+                changed = True
     objects = {event.id: event.object for event in events}
-    return {event.id: _same(_past(event, own, before), event, objects) for event in events}
+    return {event.id: _same(_together(past[event.id], before), event, objects) for event in events}
 
 
-def _past(event: Event, own: Mapping[int, list[Event]], before: Mapping[int, set[int]]) -> set[int]:
-    """Everything that is before what is before an operation, or a copy's start, in program order."""
+def _past(graph: EventGraph, own: list[Event], event: Event, skipped: Collection[int]) -> list[tuple[int, bool]]:
+    """What is before an operation, or a copy's start, in program order, and whether it is done wherever that one is."""
     bound = event.id if event.issue < 0 else event.issue
+    earlier = [e for e in own if e.id < bound and (event.issue >= 0 or e.node < event.node)]
+    return [(e.id, e.id not in skipped or graph.formulas.both(event.guard, -e.guard) == -1) for e in earlier]
+
+
+def _together(past: Iterable[tuple[int, bool]], before: Mapping[int, set[int]]) -> set[int]:
+    """Operations of a thread's past, and what is before those of them that are certain to be done."""
     found: set[int] = set()
-    for earlier in own.get(event.thread, ()):
-        if earlier.id < bound and (event.issue >= 0 or earlier.node < event.node):
-            found |= before[earlier.id] | {earlier.id}
+    for one, done in past:
+        found |= {one} | before[one] if done else {one}
     return found
 
 

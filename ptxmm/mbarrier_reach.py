@@ -112,10 +112,11 @@ class _Search:
         if place == len(lane.events) or (lane.source >= 0 and progress[lane.source] < lane.after[place]):
             return []
         event = lane.events[place]
-        if any(progress[n] <= k for n, k in self.needs.get(event.id, ())):
-            return []
-        self._note(progress, number, state)
         moved = self._canonical((*progress[:number], place + 1, *progress[number + 1 :]))
+        found: list[Point] = [(moved, state, turns)] if event.id in self.skipped else []
+        if any(progress[n] <= k for n, k in self.needs.get(event.id, ())):
+            return found
+        self._note(progress, number, state)
         after = step(state, event.operation or Operation("wait"))
         self.reach.undefined |= isinstance(after, str)
         asked = next(iter(event.asked)) if len(event.asked) == 1 else None
@@ -123,12 +124,9 @@ class _Search:
         if event.blocking and asked is not None and passes(state, asked, parity=event.parity):
             nothing = (progress, progress)
             self.windows[event.id].append(turns if event.parity or phase_of(asked) == state.phase - 1 else nothing)
-        found: list[Point] = []
         if isinstance(after, State) and not stuck:
             turned = self.exact and after.phase != state.phase
             found.append((moved, after, (turns[1], moved) if turned else turns))
-        if event.id in self.skipped:
-            found.append((moved, state, turns))
         return found
 
     def _joined(self, windows: list[Turns]) -> frozenset[int]:

@@ -76,7 +76,10 @@ class Mbarriers:
     # --- order and states ---------------------------------------------------------------------------------------------
 
     def _order(self, barrier: Mbarrier, reach: Reach) -> None:
-        """A literal for each pair, fixed where only one order is possible, and transitive."""
+        """A literal for each pair, fixed where only one order is possible, and transitive among what is done.
+
+        What is certain of an operation that is not done must not pass from the one side of it to the other.
+        """
         events, before, formulas = barrier.events, barrier.before, self.formulas
         waits = {event.id for event in barrier.waits}
         for place, later in enumerate(events):
@@ -85,13 +88,15 @@ class Mbarriers:
                     continue
                 literal = self._known(earlier, later, reach) or formulas.var()
                 before[earlier.id, later.id], before[later.id, earlier.id] = literal, -literal
-        ids = [event.id for event in events]
-        for place, k in enumerate(ids):
-            for second, j in enumerate(ids[:place]):
-                for i in ids[:second]:
-                    if (i, j) in before and (j, k) in before and (i, k) in before:
-                        formulas.require(-before[i, j], -before[j, k], before[i, k])
-                        formulas.require(before[i, j], before[j, k], -before[i, k])
+        for place, k in enumerate(events):
+            for second, j in enumerate(events[:place]):
+                for i in events[:second]:
+                    pairs = (i.id, j.id), (j.id, k.id), (i.id, k.id)
+                    if all(pair in before for pair in pairs):
+                        first, last, whole = (before[pair] for pair in pairs)
+                        undone = (-i.guard, -j.guard, -k.guard)
+                        formulas.require(*undone, -first, -last, whole)
+                        formulas.require(*undone, first, last, -whole)
 
     def _known(self, one: Event, other: Event, reach: Reach) -> Lit:
         """TRUE or FALSE where one order of two operations is certain, else 0."""

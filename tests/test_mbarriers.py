@@ -77,3 +77,27 @@ def test_what_is_certain_beforehand_changes_no_verdict(path: Path, monkeypatch: 
     known = [verdicts(program) for program in programs]
     monkeypatch.setattr(encode, "MBARRIER_ORDER", "")
     assert [verdicts(program) for program in programs] == known
+
+
+def waiting(first: str, second: str, setup: str = "") -> str:
+    return (
+        f"ptx waits\n.global .u32 x;\n.shared @ d0.c0.b0 .mbarrier m(1);\n{setup}"
+        f"thread A @ d0.c0.b0 {{ {first} }}\nthread B @ d0.c0.b0 {{ {second} }}\n"
+        "thread C @ d0.c0.b0 { st.relaxed.gpu.u32 [x], 1; }\n"
+    )
+
+
+def test_a_wait_that_is_never_reached_keeps_no_wait_before_it_from_waiting_for_ever(tmp_path: Path) -> None:
+    waits = " ".join(f"await mbarrier.try_wait.parity.shared::cta.b64 [{n}], {p};" for n, p in (("n", 0), ("n", 1)))
+    text = waiting("mbarrier.arrive.shared::cta.b64 _, [n];", waits, ".shared @ d0.c0.b0 .mbarrier n(2);\n")
+    assert check(read(text, tmp_path), MODEL, EVERYTHING).hang.verdict == "yes"
+
+
+def test_a_wait_that_a_branch_leaves_out_orders_nothing_after_it(tmp_path: Path) -> None:
+    skipping = (
+        "ld.relaxed.gpu.u32 c, [x]; if (c == 1) { await mbarrier.try_wait.parity.shared::cta.b64 [m], 0; } "
+        "mbarrier.test_wait.parity.shared::cta.b64 q, [m], 0;"
+    )
+    text = waiting("mbarrier.arrive.shared::cta.b64 _, [m];", skipping)
+    assert verdicts(read(text + "exists (B.c == 0 && !B.q)\n", tmp_path))[0] == "allowed"
+    assert verdicts(read(text + "exists (B.c == 1 && !B.q)\n", tmp_path))[0] == "forbidden"
