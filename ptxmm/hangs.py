@@ -6,6 +6,7 @@ from ptxmm import arith, execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import encode
 from ptxmm.endless import endless, writes_in_loops
+from ptxmm.errors import Undecided
 from ptxmm.events import Event
 from ptxmm.features import ensure_supported
 from ptxmm.graph import inside
@@ -29,6 +30,18 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
     first = writes_in_loops(program) and is_exact(program, model)
     if first and (answer := endless(program, model, progress, deadline)).verdict != "unknown":
         return answer
+    try:
+        answer = _with_loops_cut(program, model, progress, deadline, bound)
+    except Undecided as reason:
+        answer = Answer("unknown", why=str(reason))
+    if answer.verdict == "unknown" and not first and deadline.left():
+        looked = endless(program, model, progress, deadline)
+        return answer if looked.verdict == "unknown" else looked
+    return answer
+
+
+def _with_loops_cut(program: Program, model: Model, progress: str, deadline: Deadline, bound: int) -> Answer:
+    """The answer from executions in which loops that only wait stand for all of their repetitions, others for a few."""
     encoding = encode(program, model, bound, ENDINGS[progress], deadline, states=False)
     graph = encoding.graph
     doubts = ask(encoding, {"cut": graph.cut}, [-encoding.bad])
@@ -42,8 +55,6 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
     if found.truth is Truth.UNKNOWN:
         return Answer("unknown", why=found.why)
     if doubts["cut"].truth is not Truth.UNSAT:
-        if not first and (answer := endless(program, model, progress, deadline)).verdict != "unknown":
-            return answer
         return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
     return Answer("no")
 

@@ -164,6 +164,15 @@ def test_a_loop_with_effects_that_may_go_on_for_ever_is_not_said_to_end(progress
     assert (progress in endless(test), found) in [(True, "yes"), (True, "unknown"), (False, "no"), (False, "unknown")]
 
 
+@pytest.mark.parametrize("progress", PROGRESS)
+def test_a_sample_of_the_tests_ends_where_every_interleaving_does(progress: str) -> None:
+    """One in twelve; those that exchange values on one word for ever are decided too."""
+    for path in CADP[5::12]:
+        test = program_in(path)
+        stated = "yes" if progress in endless(test) else "no"
+        assert answer(path, "ptx-9.4", progress) == stated or len(test.objects) > 1
+
+
 @lru_cache
 def answers(model: str) -> dict[tuple[str, str], str]:
     """What we say of each test under each progress model."""
@@ -178,7 +187,6 @@ def answer(path: Path, model: str, progress: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="a loop with effects that goes on for ever is cut at the bound, and so unknown")
 @pytest.mark.parametrize("model", ["ptx-9.4"])
 def test_at_most_one_in_twenty_is_unknown(model: str) -> None:
     found = answers(model)
