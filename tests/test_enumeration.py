@@ -363,15 +363,17 @@ def test_a_load_from_a_register_may_go_astray() -> None:
         "A", A, (Load(dst=("a",), address=Addr("p"), type=U64), ld("r", Reg("a"))), {"a": U64, "r": objects[0].type}
     )
     giver = Thread("B", B, (Store(values=(Addr("x"),), address=Addr("p"), type=U64),))
-    result = check(program(thrower, giver, objects=objects, exists=final(A_r=1)), model("ptx-9.4"), Options())
-    assert result.verdict == "unknown"
-    assert "thread A" in result.why
+    options = Options(properties=frozenset({"outcome", "undefined"}))
+    result = check(program(thrower, giver, objects=objects, exists=final(A_r=1)), model("ptx-9.4"), options)
+    assert (result.verdict, result.undefined.verdict) == ("forbidden", "yes")
+    assert "thread A" in result.undefined.why
 
 
 def test_a_store_to_constant_memory_is_undefined() -> None:
     objects = (Object("k", space=Space.CONST),)
     test = program(thread("A", A, st("k", 1)), objects=objects, exists=final(k=1))
-    assert verdict(test) == "unknown"
+    result = check(test, model("ptx-9.4"), Options(properties=frozenset({"outcome", "undefined"})))
+    assert (result.verdict, result.undefined.verdict) == ("forbidden", "yes")
 
 
 def test_a_non_coherent_load_of_what_is_written_is_not_supported() -> None:

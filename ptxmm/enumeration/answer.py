@@ -17,7 +17,10 @@ def check(program: Program, model: Model, options: Options) -> Result:
     started = time.monotonic()
     races = "race" in options.properties
     asked = dict.fromkeys([options.progress, *named_progress(program)]) if "hang" in options.properties else ()
-    found = enumerate_all(program, model, options, races=races, hangs=sorted(asked, key="fair".__ne__))
+    undefined = "undefined" in options.properties
+    found = enumerate_all(
+        program, model, options, races=races, undefined=undefined, hangs=sorted(asked, key="fair".__ne__)
+    )
     verdict, why = decide(program, found)
     return Result(
         path=program.path,
@@ -30,6 +33,7 @@ def check(program: Program, model: Model, options: Options) -> Result:
         race=race_answer(program, found) if races else Answer(),
         hang=found.hangs.get(options.progress, Answer()),
         progress=options.progress,
+        undefined=undefined_answer(found) if undefined else Answer(),
         hangs=tuple((name, answer) for name, answer in found.hangs.items() if name != options.progress),
         bound=options.bound,
         complete=not found.cut and not found.gave_up,
@@ -97,4 +101,13 @@ def race_answer(program: Program, found: Findings) -> Answer:
         return Answer("unknown", why=found.blind)
     if found.raced:
         return Answer("yes", tuple(one.name for one in program.objects if one.name in found.raced), why=found.unsure)
+    return Answer("unknown", why=found.unsure) if found.unsure else Answer("no")
+
+
+def undefined_answer(found: Findings) -> Answer:
+    """Whether an execution reaches an undefined step."""
+    if found.unsupported:
+        return Answer()
+    if found.undefined or found.flagged:
+        return Answer("yes", why=found.undefined or found.flagged)
     return Answer("unknown", why=found.unsure) if found.unsure else Answer("no")

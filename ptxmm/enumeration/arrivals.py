@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ptxmm.enumeration.base import cluster, cta
 from ptxmm.enumeration.path import Arrival
 from ptxmm.enumeration.rows import Pairs
+from ptxmm.enumeration.scopes import cluster, cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.program import Barrier, ClusterBarrier, Place, WarpSync
 

@@ -24,9 +24,9 @@ from ptxmm.enumeration.arrivals import (
     passed,
     warp_key,
 )
-from ptxmm.enumeration.base import cluster, cta
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.rows import Pairs
+from ptxmm.enumeration.scopes import cluster, cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.enumeration.threads import weight
 from ptxmm.program import Bar, Barrier, Const, Order

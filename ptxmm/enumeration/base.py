@@ -6,45 +6,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ptxmm.enumeration import flight
 from ptxmm.enumeration.path import Path, Step
 from ptxmm.enumeration.rows import Rows, mask
+from ptxmm.enumeration.scopes import cluster, cta, includes
 from ptxmm.enumeration.skeleton import Event
 from ptxmm.model import RELATIONS, SETS
-from ptxmm.program import Atomic, Fence, Load, Order, Place, Program, Proxy, ProxyFence, Scope, Space, Store
+from ptxmm.program import Atomic, Load, Order, Place, Program, Proxy, ProxyFence, Scope, Store
 
-PROXIES = {"SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT}
+PROXIES = {
+    "SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT, "ASY": Proxy.ASYNC, "TMAP": Proxy.TENSORMAP,
+}  # fmt: skip
 SCOPES = {"CTA": Scope.CTA, "CLUSTER": Scope.CLUSTER, "GPU": Scope.GPU, "SYS": Scope.SYS}
-
-
-def includes(scope: Scope, one: Place, other: Place) -> bool:
-    """Whether a scope named by a thread at `one` contains a thread at `other` (PTX ISA, "Scope").
-
-    >>> includes(Scope.CTA, Place(0, 0, 0), Place(0, 0, 1)), includes(Scope.CLUSTER, Place(0, 0, 0), Place(0, 0, 1))
-    (False, True)
-    """
-    match scope:
-        case Scope.CTA:
-            return cta(one) == cta(other)
-        case Scope.CLUSTER:
-            return cluster(one) == cluster(other)
-        case Scope.GPU:
-            return one.device == other.device
-    return True
-
-
-def cta(place: Place) -> tuple[int, int, int]:
-    """What the places of one CTA have in common."""
-    return place.kernel, place.device, place.cta
-
-
-def cluster(place: Place) -> tuple[int, int, int]:
-    """What the places of one cluster have in common."""
-    return place.kernel, place.device, place.cluster
 
 
 def proxy(step: Step) -> Proxy | None:
     """The proxy of an access or proxy fence; None for an alias fence, which has none."""
     item = step.item
+    if step.via is not None:
+        return step.via
     if isinstance(item, Load | Store):
         return item.proxy
     if isinstance(item, ProxyFence):
@@ -61,6 +41,11 @@ class Strand:
     path: Path | None = None
 
     @cached_property
+    def busy(self) -> bool:
+        """Whether there are copies, mbarriers or proxy fences."""
+        return any(event.step is not None and flight.busy(event.step) for event in self.events)
+
+    @cached_property
     def sets(self) -> dict[str, int]:
         """Every base set by its name in `model.SETS`."""
         steps = [(event.id, event.step) for event in self.events if event.step is not None]
@@ -71,8 +56,16 @@ class Strand:
         initial = mask(event.id for event in self.events if event.thread is None)
         reads, writes = having(lambda s: s.kind == "R"), having(lambda s: s.kind == "W")
         barriers = having(lambda s: s.kind == "B")
-        fences = having(lambda s: isinstance(s.item, Fence))
+        fences = having(lambda s: s.kind == "F")
+        waits = having(lambda s: s.operation is not None and s.operation.kind == "wait")
+        arrivals = having(lambda s: s.operation is not None) & ~waits
         accesses = reads | writes
+        partners = mask(
+            at
+            for event in self.events
+            if (step := event.step) is not None and step.partner is not None
+            for at in (step.partner, event.id)
+        )
         reductions = having(lambda s: isinstance(s.item, Atomic) and s.item.reduction and s.kind in "RW")
 
         def ordered(order: Order) -> int:
@@ -86,25 +79,26 @@ class Strand:
             "IW": initial,
             "F": having(lambda s: s.kind == "F") | barriers,
             "B": barriers,
-            "RMW": having(lambda s: isinstance(s.item, Atomic)),
+            "RMW": having(lambda s: isinstance(s.item, Atomic)) | partners,
             "RED": 0 if self.program.conventions.reductions_read else reductions,
             "WEAK": (accesses & ordered(Order.WEAK)) | initial,
-            "RLX": accesses & ordered(Order.RELAXED),
-            "ACQ": (reads | fences) & ordered(Order.ACQUIRE),
-            "REL": (writes | fences) & ordered(Order.RELEASE),
+            "RLX": (accesses | waits | arrivals) & ordered(Order.RELAXED),
+            "ACQ": (reads | fences | waits) & ordered(Order.ACQUIRE),
+            "REL": (writes | fences | arrivals) & ordered(Order.RELEASE),
             "ACQ_REL": fences & ordered(Order.ACQ_REL),
             "SC": fences & ordered(Order.SC),
             "GEN": having(lambda s: proxy(s) is Proxy.GENERIC) | initial,
             "ALIAS": having(lambda s: isinstance(s.item, ProxyFence) and s.item.kind == "alias"),
-            "RESTRICT": having(lambda s: isinstance(s.item, Fence) and s.item.window is not None),
+            "FAR": mask(event.id for event in self.events if flight.is_far(self.program, event)),
         }
+        found |= {name: having(test) for name, test in flight.SETS_OF_STEPS.items()}
         found |= {name: having(lambda s, p=which: proxy(s) is p) for name, which in PROXIES.items()}  # type: ignore[misc]
         found |= {name: having(lambda s, w=which: s.scope is w) for name, which in SCOPES.items()}  # type: ignore[misc]
         return found
 
     def related(self, other: Strand) -> dict[str, Rows]:
         """The base relations of `model.RELATIONS` that the paths alone decide, from these events to other ones."""
-        program = self.program
+        program, busy = self.program, self.busy or other.busy
         found: dict[str, list[int]] = {name: [0] * len(self.events) for name in FROM_PATHS}
         for one in self.events:
             here = program.threads[one.thread].place if one.thread is not None else None
@@ -126,8 +120,15 @@ class Strand:
                     "scta": here is not None and there is not None and cta(here) == cta(there),
                     "scluster": here is not None and there is not None and cluster(here) == cluster(there),
                     "sgpu": here is not None and there is not None and here.device == there.device,
-                    "inwindow": there is not None and in_window(program, one, two, there),
+                    "inwindow": there is not None and flight.in_window(program, one, two, there),
                 }
+                if busy:
+                    holds |= {
+                        "inspace": there is not None and flight.in_space(program, one, two, there),
+                        "mbloc": flight.same_mbarrier(one, two),
+                        "acquires": flight.acquires(one, two),
+                        "same-copy": inside and flight.same_copy(one, two),
+                    }
                 for name, true in holds.items():
                     if true:
                         found[name][one.id] |= bit
@@ -144,10 +145,12 @@ DEPENDENCIES: dict[str, Callable[[Step], Iterable[int]]] = {
     "addr": lambda step: step.addr,
     "data": lambda step: step.data,
     "ctrl": lambda step: step.ctrl,
+    "issued": flight.issued,
+    "done": lambda step: step.done,
 }
 FROM_PATHS = (
     "id", "po", "int", "ext", "loc", "vloc", "full", "po-loc", "sr", "scta", "scluster", "sgpu", "inwindow",
-    *DEPENDENCIES,
+    "inspace", "mbloc", "acquires", "same-copy", *DEPENDENCIES,
 )  # fmt: skip
 
 
@@ -162,7 +165,7 @@ class Bases:
     def of(self, strands: tuple[Strand, ...]) -> tuple[dict[str, int], dict[str, Rows]]:
         """The sets and relations of the events of some strands, one strand after another.
 
-        What only asynchronous operations and several kernels have is empty.
+        What depends on more than single events, as barriers do, is empty.
         """
         shifts, size = [], 0
         for strand in strands:
@@ -197,7 +200,9 @@ def program_order(one: Event, other: Event) -> bool:
     """Program order: not between the elements of one access, but from an atomic's read to its write."""
     if one.step is None or other.step is None or one.thread != other.thread or one.position >= other.position:
         return False
-    return one.step.node != other.step.node or other.step.partner == one.position
+    if one.step.late or other.step.late:
+        return False
+    return one.step.node != other.step.node or other.step.partner == one.position or other.step.closes
 
 
 def overlap(one: Event, other: Event) -> bool:
@@ -218,13 +223,3 @@ def mutual(one: Event, here: Place, other: Event, there: Place) -> bool:
         return False
     first, second = one.step.scope, other.step.scope
     return first is not None and second is not None and includes(first, here, there) and includes(second, there, here)
-
-
-def in_window(program: Program, access: Event, fence: Event, place: Place) -> bool:
-    """Whether an access of shared memory lies in the window of a restricted fence."""
-    if access.spot is None or access.step is None or fence.step is None:
-        return False
-    item, thing = fence.step.item, program.physical(access.spot.object)
-    if not isinstance(item, Fence) or item.window is None or thing.space is not Space.SHARED or thing.owner is None:
-        return False
-    return cta(thing.owner) == cta(place) if item.window == "shared::cta" else cluster(thing.owner) == cluster(place)

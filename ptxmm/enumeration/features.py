@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxmm.enumeration.launch import several
 from ptxmm.model import FEATURES, Model
 from ptxmm.program import (
-    Assign,
-    Assume,
+    AsyncCopy,
+    AsyncStore,
     Atomic,
     Barrier,
-    Branch,
     ClusterBarrier,
-    Exit,
+    CopyArrive,
     Fence,
-    Label,
+    Foreign,
     Load,
-    Nop,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPending,
+    MbarrierTx,
+    MbarrierWait,
     Order,
     Program,
     Proxy,
@@ -24,8 +29,23 @@ from ptxmm.program import (
     Scope,
     Statement,
     Store,
+    TensormapCopy,
+    TensormapReplace,
     WarpSync,
 )  # fmt: skip
+
+ALWAYS: dict[type, tuple[str, ...]] = {
+    Barrier: ("barriers",),
+    ClusterBarrier: ("cluster-barriers",),
+    WarpSync: ("warp-barriers",),
+    **dict.fromkeys(
+        (MbarrierInit, MbarrierInval, MbarrierTx, MbarrierArrive, MbarrierWait, MbarrierPending), ("mbarriers",)
+    ),
+    CopyArrive: ("mbarriers", "copies"),
+    AsyncStore: ("copies",),
+    TensormapReplace: ("tensormap",),
+    TensormapCopy: ("tensormap",),
+}
 
 
 def used(program: Program) -> set[str]:
@@ -36,43 +56,20 @@ def used(program: Program) -> set[str]:
 
 def needs(item: Statement) -> Iterator[str]:
     """The features that one instruction needs."""
+    yield from ALWAYS.get(type(item), ())
     match item:
         case Fence(order=order, window=window):
             if window is not None:
-                yield "restricted-fences"
+                yield "mbarriers" if window == "mbarrier_init" else "restricted-fences"
             elif order in (Order.ACQUIRE, Order.RELEASE):
                 yield "one-sided-fences"
         case ProxyFence(kind=kind):
             yield kind
-        case Barrier():
-            yield "barriers"
-        case ClusterBarrier():
-            yield "cluster-barriers"
-        case WarpSync():
-            yield "warp-barriers"
+        case AsyncCopy(bulk=bulk, map=shape):
+            yield "async" if bulk else "copies"
+            yield from ("tensormap",) if shape is not None else ()
     if isinstance(item, Load | Store | Atomic | Fence) and item.scope is Scope.CLUSTER:
         yield "cluster"
-
-
-FOLLOWED = (
-    Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync, Assign, Assume, Label, Branch, Exit, Nop,
-)  # fmt: skip
-FENCES = ("alias", "texture", "surface", "constant")
-WINDOWS = (None, "shared::cta", "shared::cluster")
-
-
-def not_followed(program: Program) -> str:
-    """Why this engine cannot follow a test that a model may decide, or nothing."""
-    for thread in program.threads:
-        for item in thread.body:
-            other = isinstance(item, ProxyFence) and item.kind not in FENCES
-            if other or not isinstance(item, FOLLOWED) or (isinstance(item, Fence) and item.window not in WINDOWS):
-                return f"this engine does not follow `{item.text or type(item).__name__}`"
-    return "this engine does not follow several kernels" if _several(program) else ""
-
-
-def _several(program: Program) -> bool:
-    return len({thread.place.kernel for thread in program.threads}) > 1 or bool(program.launches)
 
 
 def unsupported(program: Program, model: Model) -> str:
@@ -80,6 +77,10 @@ def unsupported(program: Program, model: Model) -> str:
     missing = sorted(used(program) - model.supports)
     if missing:
         return f"the model {model.name} does not have {', '.join(FEATURES[one] for one in missing)}"
-    if _several(program) and "kernels" not in model.supports:
+    for thread in program.threads:
+        for item in thread.body:
+            if isinstance(item, Foreign):
+                return f"no model has `{item.mnemonic}`: {item.reason}"
+    if several(program) and "kernels" not in model.supports:
         return f"the model {model.name} does not have {FEATURES['kernels']}"
     return ""

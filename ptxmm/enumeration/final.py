@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import TYPE_CHECKING
 
 from ptxmm.arith import U32, Type
 from ptxmm.enumeration.memory import initial_bytes
-from ptxmm.enumeration.search import Found
 from ptxmm.enumeration.skeleton import Skeleton, within
 from ptxmm.program import Expr, FinalMem, FinalReg, Program, leaves
+
+if TYPE_CHECKING:
+    from ptxmm.enumeration.search import Found
 
 Column = FinalReg | FinalMem
 

@@ -6,20 +6,36 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from ptxmm.enumeration import flight
 from ptxmm.enumeration.cat import Meaning
 from ptxmm.enumeration.expressions import evaluate
-from ptxmm.enumeration.features import not_followed, unsupported
+from ptxmm.enumeration.features import unsupported
 from ptxmm.enumeration.final import Column, asked_columns, final_registers, final_states
 from ptxmm.enumeration.hang import UNFINISHED, Hangs
+from ptxmm.enumeration.lanes import same_warp
 from ptxmm.enumeration.limits import Budget, GaveUp, Options
+from ptxmm.enumeration.path import Step
 from ptxmm.enumeration.promises import Promise
 from ptxmm.enumeration.rows import union
 from ptxmm.enumeration.search import CAUSALITY, STRENGTH, Found, Search
 from ptxmm.enumeration.skeleton import Event, Skeleton
-from ptxmm.model import FEATURES, Model
-from ptxmm.program import Barrier, ClusterBarrier, FinalMem, FinalReg, Load, Program, WarpSync
+from ptxmm.enumeration.theory import LAST
+from ptxmm.model import FEATURES, Model, Name
+from ptxmm.program import (
+    Barrier,
+    ClusterBarrier,
+    FinalMem,
+    FinalReg,
+    Load,
+    Program,
+    Proxy,
+    Space,
+    TensormapCopy,
+    WarpSync,
+)  # fmt: skip
 from ptxmm.verdict import Answer
 
+UNDEFINED = "undefined-"
 MIXED = "a race of accesses of different sizes voids the axioms (PTX ISA 8.7.2)"
 
 
@@ -35,6 +51,8 @@ class Findings:
     cut: bool = False
     blind: str = ""
     undefined: str = ""
+    flagged: str = ""
+    vague: str = ""
     gave_up: str = ""
     unsupported: str = ""
     hangs: dict[str, Answer] = field(default_factory=dict)
@@ -47,25 +65,25 @@ class Findings:
     @property
     def unsure(self) -> str:
         """Why an outcome or race that was not found may yet exist."""
-        return self.void or self.gave_up or self.undefined or ("a loop was cut at the bound" if self.cut else "")
+        return self.void or self.gave_up or self.vague or ("a loop was cut at the bound" if self.cut else "")
 
 
 def enumerate_all(
-    program: Program, model: Model, options: Options, *, races: bool, hangs: Collection[str] = (), waits: bool = True
-) -> Findings:
+    program: Program, model: Model, options: Options, *, races: bool, undefined: bool = False,
+    hangs: Collection[str] = (), waits: bool = True,
+) -> Findings:  # fmt: skip
     """Try every candidate execution of a test, and look for hangs under some progress models."""
     found = Findings(asked_columns(program), unsupported=unsupported(program, model))
-    found.gave_up = not_followed(program)
-    found.partial = bool(found.gave_up)
-    if found.unsupported or found.gave_up:
+    if found.unsupported:
         found.hangs = dict.fromkeys(hangs, Answer("unknown", why=found.void))
         return found
     try:
         search = Search(program, model, options.bound, Budget(options.timeout), waits)
+        search.flagged, search.broken = (UNDEFINED, True) if undefined else (None, False)
         found.partial = len(search.whole) < len(search.table.ranges)
         found.unsupported = beyond(program, model, search, partial=found.partial)
         if not found.unsupported:
-            collect(search, found, races=races or found.partial)
+            collect(search, found, races=races or found.partial, undefined=undefined)
     except GaveUp as reason:
         found.gave_up = str(reason)
     for progress in hangs if not found.unsupported else ():
@@ -94,7 +112,7 @@ def beyond(program: Program, model: Model, search: Search, *, partial: bool) -> 
     return ""
 
 
-def collect(search: Search, found: Findings, *, races: bool) -> None:
+def collect(search: Search, found: Findings, *, races: bool, undefined: bool) -> None:
     """Go through the executions that the model allows."""
     cause, strong = search.rules.find(*CAUSALITY), search.rules.find(*STRENGTH)
     if races and (cause is None or strong is None):
@@ -102,24 +120,44 @@ def collect(search: Search, found: Findings, *, races: bool) -> None:
         races = False
     memory = any(isinstance(one, FinalMem) for one in found.columns)
     late = max(search.rules.stages.get(name or "", 0) for name in (cause, strong))
-    search.coherence_matters = memory or (races and late == 3)
-    search.once = not races and not memory
+    search.coherence_matters = memory or (races and late == LAST)
+    search.once = not (races or memory or undefined)
     barriers = any(isinstance(item, Barrier | ClusterBarrier | WarpSync) for one in search.program.threads
                    for item in one.body)  # fmt: skip
-    search.ends = lambda ends: races or barriers or adds_by_its_ends(ends)
-    search.wanted = lambda skeleton: races or barriers or adds(skeleton, found, memory=memory)
+    everything = races or undefined
+    search.ends = lambda ends: everything or barriers or adds_by_its_ends(ends)
+    search.wanted = lambda skeleton: everything or barriers or adds(skeleton, found, memory=memory)
     search.matters = lambda skeleton, start: (
-        adds(skeleton, found, memory=memory) or (races and may_race(skeleton, start, found))
-    )
+        adds(skeleton, found, memory=memory) or (undefined and not found.flagged and may_be_undefined(skeleton))
+        or (races and may_race(skeleton, start, found))
+    )  # fmt: skip
     for execution in search:
         found.undefined = found.undefined or execution.undefined
         if not execution.scheduled:
+            found.vague = found.vague or execution.undefined
+            continue
+        if execution.undefined and any(event.step and event.step.operation for event in execution.skeleton.events):
             continue
         if races and cause and strong:
             note_races(execution, cause, strong, found)
+        if undefined and not found.flagged:
+            found.flagged = raised(execution.meaning)
         if execution.skeleton.finished and not execution.undefined:
             note_states(execution, found)
         found.cut |= any(path.end == "cut" for path in execution.skeleton.paths)
+
+
+def may_be_undefined(skeleton: Skeleton) -> bool:
+    """Whether flags of the model may say that a step is undefined: with copies, mbarriers, and far shared memory."""
+    return any(step.kind in "SGA" or flight.owner(skeleton.program, event) for event, step in skeleton.steps())
+
+
+def raised(meaning: Meaning) -> str:
+    """The first flag of the model that an execution raises, or nothing."""
+    for name, check, negated in meaning.rules.flags:
+        if meaning.holds(check, Name(name)) != negated:
+            return name.partition("#")[0].removeprefix(UNDEFINED).replace("-", " ")
+    return ""
 
 
 def adds_by_its_ends(ends: tuple[str, ...]) -> bool:
@@ -145,7 +183,7 @@ def may_race(skeleton: Skeleton, start: Meaning, found: Findings) -> bool:
     known = [start.relations[name] for name in names if name is not None and start.rules.stages[name] == 0]
     return any(
         one.spot is not None and other.spot is not None
-        and (one.spot.object not in found.raced or not (found.mixed or one.spot.matches(other.spot)))
+        and (one.spot.object not in found.raced or (not found.mixed and mixes(one, other)))
         and not any(relation[one.id] >> other.id & 1 or relation[other.id] >> one.id & 1 for relation in known)
         for one, other in conflicts(skeleton)
     )  # fmt: skip
@@ -168,12 +206,44 @@ def note_races(execution: Found, cause: str, strong: str, found: Findings) -> No
         if ordered[one.id] >> other.id & 1 or ordered[other.id] >> one.id & 1 or not one.spot or not other.spot:
             continue
         found.raced.add(one.spot.object)
-        found.mixed |= not one.spot.matches(other.spot)
+        found.mixed |= mixes(one, other)
 
 
 def conflicts(skeleton: Skeleton) -> Iterator[tuple[Event, Event]]:
-    """Accesses that overlap in virtual addresses, one of them a write; initial writes race with nothing (8.7.1)."""
-    accesses = [(event, event.spot) for event in skeleton.events if event.thread is not None and event.spot is not None]
+    """Accesses that overlap in virtual addresses, one of them a write, and that may happen in either order.
+
+    Initial writes race with nothing (8.7.1), except that what the host wrote to a tensor map needs to be acquired. What
+    one copy does is no race, nor is what the lanes of a warp copy together.
+    """
+    accesses = [(event, event.spot) for event in skeleton.events if event.spot is not None]
     for (one, here), (other, there) in combinations(accesses, 2):
-        if "W" in (one.kind, other.kind) and here.virtual == there.virtual and here.meets(there):
+        if "W" not in (one.kind, other.kind) or not here.meets(there) or other.step is None:
+            continue
+        if one.step is None:
+            if unseen(skeleton.program, other, other.step):
+                yield one, other
+        elif here.virtual == there.virtual and not flight.same_copy(one, other) and not together(skeleton, one, other):
             yield one, other
+
+
+def unseen(program: Program, read: Event, step: Step) -> bool:
+    """Whether a read of a tensor map needs to acquire what the host wrote there."""
+    thing = program.physical(read.spot.object) if read.spot is not None else None
+    if thing is None or thing.tensormap is None or step.via is not Proxy.TENSORMAP or read.kind != "R":
+        return False
+    return thing.space is Space.GLOBAL and not thing.tensormap.acquired
+
+
+def together(skeleton: Skeleton, one: Event, other: Event) -> bool:
+    """Whether lanes of a warp copy a tensor map together."""
+    items = [event.step.item for event in (one, other) if event.step is not None]
+    copies = all(isinstance(item, TensormapCopy) for item in items)
+    return copies and None not in (one.thread, other.thread) and same_warp(
+        skeleton.program, one.thread or 0, other.thread or 0
+    )  # fmt: skip
+
+
+def mixes(one: Event, other: Event) -> bool:
+    """Whether two instructions access the same bytes in different sizes; copies have no size of access."""
+    late = any(event.step is not None and event.step.late for event in (one, other))
+    return not late and one.spot is not None and other.spot is not None and not one.spot.matches(other.spot)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptxmm.enumeration.base import includes
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.paths import halts
 from ptxmm.enumeration.promises import MAY_NEVER_START, MAY_STOP, Promise
 from ptxmm.enumeration.rows import bits
+from ptxmm.enumeration.scopes import includes
 from ptxmm.enumeration.search import Found, Search
 from ptxmm.enumeration.skeleton import Cell, Event, Skeleton, within
 from ptxmm.program import Order
 from ptxmm.verdict import Answer
 
-UNFINISHED = frozenset({"cut", "undefined"})
+UNFINISHED = frozenset({"cut"})
 STORIES = {
     "stuck": "waits at a barrier",
     "again": "waits for ever in its loop",
@@ -40,8 +40,10 @@ class Hangs:
         try:
             for found in search:
                 ends = tuple(path.end for path in found.skeleton.paths)
-                if found.undefined or UNFINISHED.intersection(ends):
-                    unsure = unsure or found.undefined or "a loop was cut at the bound"
+                if found.undefined:
+                    unsure = unsure or ("" if found.scheduled else found.undefined)
+                elif UNFINISHED.intersection(ends):
+                    unsure = unsure or "a loop was cut at the bound"
                 elif any(self.fair_to(found, going) for going in self.promise.kept(ends)):
                     return Answer("yes", why="; ".join(story(found)))
         except GaveUp as reason:
@@ -85,6 +87,12 @@ class Hangs:
         A strong read is told in the end of a write in its scope. Other reads may stay as they are.
         """
         skeleton, replaced = found.skeleton, found.meaning.relations["fr"]
+        asking = frozenset(
+            skeleton.at[thread, at] for thread in going for at in skeleton.paths[thread].repeated
+            if skeleton.paths[thread].steps[at].operation is not None
+        )  # fmt: skip
+        if asking and not found.turn.agrees(self.search.known(found.meaning), asking):
+            return False
         for thread in going:
             place = skeleton.program.threads[thread].place
             for position in skeleton.paths[thread].repeated:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
+from typing import get_args
 
 from ptxmm.enumeration.unroll import written
 from ptxmm.program import (
@@ -20,6 +22,8 @@ from ptxmm.program import (
     WarpSync,
     registers,
 )  # fmt: skip
+
+EXPRESSIONS = get_args(Expr)
 
 
 def live(body: tuple[Statement, ...]) -> list[tuple[str, ...]]:
@@ -76,4 +80,15 @@ def used(item: Statement) -> frozenset[str]:
             expressions = (item.id, item.count, item.pred)
         case WarpSync():
             expressions = (item.mask,)
+        case _:
+            expressions = inputs(item)
     return registers(item.guard).union(*(registers(one) for one in expressions))
+
+
+def inputs(item: Statement) -> tuple[Expr, ...]:
+    """All operands of an instruction that it reads."""
+    found: list[Expr] = []
+    for one in fields(item):
+        value = getattr(item, one.name)
+        found += [each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, EXPRESSIONS)]
+    return tuple(found)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptxmm.arith import U32, Type
+from ptxmm.enumeration.counted import Operation
 from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.unroll import Node
-from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, Scope, Statement, WarpSync
+from ptxmm.program import Bar, Barrier, ClusterBarrier, GridDependency, Order, Proxy, Scope, Statement, WarpSync
 
 NONE: frozenset[int] = frozenset()
 
@@ -25,10 +26,14 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One event of a path: `kind` is `R`, `W`, `F` or `B`.
+    """One event of a path: `kind` is `R`, `W`, `F`, `B`, or one of `S G A K N`.
 
-    `data`, `addr` and `ctrl` hold the positions in the path of the reads that it depends on, `partner` that of the read
-    of the same atomic operation.
+    `S` is the start of a copy, `G` a wait for groups of copies, `A` an operation on an mbarrier, `K` a step of a
+    dependent launch, `N` what only its thread notices. `data`, `addr` and `ctrl` hold the positions in the path of the
+    reads that it depends on, `partner` that of the read of the same atomic operation. What a copy does out of program
+    order has the position of its start as `issue`; `done` are the positions of what is over when this happens, `via` a
+    proxy that the instruction does not say, `mbarrier` the object of an operation, `covered` the bytes of a fence.
+    With `closes`, it comes after the other events of its instruction.
     """
 
     kind: str
@@ -44,6 +49,25 @@ class Step:
     ctrl: frozenset[int] = NONE
     partner: int | None = None
     barrier: Arrival | None = None
+    issue: int | None = None
+    done: frozenset[int] = NONE
+    via: Proxy | None = None
+    mbarrier: Spot | None = None
+    operation: Operation | None = None
+    covered: Spot | None = None
+    closes: bool = False
+
+    @property
+    def late(self) -> bool:
+        """Whether a copy does this out of program order."""
+        return self.issue is not None
+
+    @property
+    def changes(self) -> bool:
+        """Whether others, or this thread later, may notice that this happened."""
+        if self.operation is not None:
+            return self.operation.kind != "wait"
+        return self.kind not in ("R", "F") or self.late
 
     @property
     def waits(self) -> bool:
@@ -53,6 +77,7 @@ class Step:
             (isinstance(item, Barrier) and item.kind is not Bar.ARRIVE)
             or (isinstance(item, ClusterBarrier) and item.wait)
             or isinstance(item, WarpSync)
+            or (isinstance(item, GridDependency) and item.wait)
         )
 
 

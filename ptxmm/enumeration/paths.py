@@ -10,6 +10,7 @@ from ptxmm.enumeration.live import live
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.threads import Runner, Values
 from ptxmm.enumeration.unroll import Graph
+from ptxmm.enumeration.values import Table
 from ptxmm.program import Program, Thread
 
 MOST_PATHS = 20_000
@@ -34,18 +35,19 @@ class Choices:
                 yield (*self.made[:at], option)
 
 
-def paths(program: Program, thread: Thread, graph: Graph, values: Values, *, waits: bool, budget: Budget) -> list[Path]:
+def paths(program: Program, thread: Thread, graph: Graph, table: Table, values: Values, *, waits: bool,
+          budget: Budget) -> list[Path]:  # fmt: skip
     """Every path of a thread, failed ones too, and its beginnings that stop at a barrier or before the thread starts.
 
     With `waits`, a loop is followed until it comes back to where it was.
     """
-    found: dict[Path, None] = {Path((), "waiting"): None} if thread.after is not None else {}
+    found: dict[Path, None] = {Path((), "waiting"): None} if starts_late(program, thread) else {}
     matters = live(graph.body) if waits else None
     waiting: list[tuple[int, ...]] = [()]
     while waiting:
         budget.spend()
         choose = Choices(waiting.pop())
-        whole = Runner(program, thread, graph, values, choose, matters).run()
+        whole = Runner(program, thread, graph, values, choose, matters, pieces=table.pieces, tokens=table.tokens).run()
         waiting.extend(choose.others())
         found.update((path, None) for path in (whole, *stops(whole)))
         if len(found) > MOST_PATHS:
@@ -53,11 +55,16 @@ def paths(program: Program, thread: Thread, graph: Graph, values: Values, *, wai
     return list(found)
 
 
+def starts_late(program: Program, thread: Thread) -> bool:
+    """Whether a thread starts only after others."""
+    return thread.after is not None or any(one.place.kernel < thread.place.kernel for one in program.threads)
+
+
 def stops(path: Path) -> Iterator[Path]:
     """The beginnings of a path that end with an unfinished wait."""
     for at, step in enumerate(path.steps):
-        if step.waits and step.barrier is not None:
-            last = replace(step, barrier=replace(step.barrier, result=None))
+        if step.waits:
+            last = replace(step, barrier=replace(step.barrier, result=None)) if step.barrier is not None else step
             yield Path((*path.steps[:at], last), "stuck")
 
 

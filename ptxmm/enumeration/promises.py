@@ -76,7 +76,7 @@ class Promise:
 
     def able(self, thread: int, ends: tuple[str, ...]) -> bool:
         """Whether a thread has something to do."""
-        return ends[thread] not in ("end", "stuck") and self.may_start(thread, ends)
+        return ends[thread] not in ("end", "stuck", "waiting") and self.may_start(thread, ends)
 
     def may_start(self, thread: int, ends: tuple[str, ...]) -> bool:
         return all(ends[other] == "end" for other in predecessors(self.program, thread))

@@ -19,7 +19,7 @@ from ptxmm.enumeration.unroll import Graph, Node
 from ptxmm.enumeration.values import Table
 from ptxmm.program import Program
 
-Writer = tuple[int, Node, int]
+Writer = tuple[int, Node, str, int]
 Ways = frozenset[frozenset[Writer]]
 AT_THE_START: Ways = frozenset({frozenset()})
 MOST_WAYS = 100
@@ -63,7 +63,9 @@ class Reach:
                 return asked.setdefault(spot, self.values(spot))
 
             code = self.program.threads[thread]
-            found = paths(self.program, code, self.graphs[thread], values, waits=self.waits, budget=self.budget)
+            found = paths(
+                self.program, code, self.graphs[thread], self.table, values, waits=self.waits, budget=self.budget
+            )
             self.followed[thread] = asked, found
         return [path for path in found if self.note(thread, path) and path.end != "failed"]
 
@@ -86,7 +88,7 @@ class Reach:
         for step in path.steps:
             if step.kind != "W" or step.spot is None or step.spot.object not in self.whole:
                 continue
-            own: Writer = (thread, step.node, step.spot.offset)
+            own: Writer = (thread, step.node, step.spot.object, step.spot.offset)
             needed = step.data | step.addr | (step.ctrl if self.controlled else frozenset())
             each = [self.ways(path.steps[read].spot, path.steps[read].value) for read in needed]
             ways = self.joined([[way for way in one if own not in way] for one in each], own)

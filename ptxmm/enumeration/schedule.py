@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptxmm.enumeration.barriers import Plan
-from ptxmm.enumeration.base import cta
+from ptxmm.enumeration.launch import blocks, depends_on, ended_before, members, triggers
+from ptxmm.enumeration.scopes import cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.program import Program
 
@@ -37,13 +38,23 @@ class Schedule:
                     self.complete.add(number)
 
     def has_done(self, thread: int, steps: int) -> bool:
-        """Whether a thread's first steps have happened and its waits among them are over."""
-        ids = [self.skeleton.at[thread, position] for position in range(steps)]
+        """Whether a thread's first steps have happened, those of copies apart, and its waits among them are over."""
+        path = self.skeleton.paths[thread]
+        ids = [self.skeleton.at[thread, at] for at in range(steps) if not path.steps[at].late]
         return all(one in self.happened for one in ids) and self.has_passed(thread, steps)
 
     def has_passed(self, thread: int, steps: int) -> bool:
-        waits = (self.skeleton.at[thread, at] for at in range(steps) if self.skeleton.paths[thread].steps[at].waits)
-        return all(self.plan.generation[one] in self.complete for one in waits)
+        waits = (at for at in range(steps) if self.skeleton.paths[thread].steps[at].waits)
+        return all(self.is_over(self.skeleton.events[self.skeleton.at[thread, at]]) for at in waits)
+
+    def is_over(self, wait: Event) -> bool:
+        """Whether a wait for others is over."""
+        if wait.id in self.plan.generation:
+            return self.plan.generation[wait.id] in self.complete
+        place = self.skeleton.place(wait)
+        assert place is not None
+        program = self.skeleton.program
+        return self.ended.issuperset(members(program, depends_on(program, place.kernel)))
 
     def can_happen(self, event: Event) -> bool:
         """Memory events wait for what they depend on and for earlier barriers, barriers for all that is before them."""
@@ -57,10 +68,17 @@ class Schedule:
         return self.sources.get(event.id, set()) <= self.happened and self.has_passed(event.thread, event.position)
 
     def has_started(self, thread: int) -> bool:
-        """Whether the CTA that a thread is placed after has ended."""
-        return self.skeleton.program.threads[thread].after is None or all(
-            other in self.ended for other in predecessors(self.skeleton.program, thread)
+        """Whether what a thread starts after has ended, or has launched the thread's kernel."""
+        program = self.skeleton.program
+        first = depends_on(program, program.threads[thread].place.kernel)
+        return self.ended.issuperset(predecessors(program, thread)) and (
+            first is None or all(self.lets_start(block) for block in blocks(program, first))
         )
+
+    def lets_start(self, block: list[int]) -> bool:
+        """Whether a CTA lets dependent kernels start: it has said so, or has ended."""
+        said = (e.id in self.happened for e, step in self.skeleton.steps() if e.thread in block and triggers(step))
+        return any(said) or self.ended.issuperset(block)
 
     def can_complete(self, number: int) -> bool:
         group = self.plan.generations[number]
@@ -70,10 +88,14 @@ class Schedule:
 
 
 def predecessors(program: Program, thread: int) -> list[int]:
-    """The threads of the CTA that a thread is placed after."""
-    name = program.threads[thread].after
-    first = program.thread(name).place if name is not None else None
-    return [i for i, other in enumerate(program.threads) if first is not None and cta(other.place) == cta(first)]
+    """The threads of the CTA that a thread is placed after, and of the kernels that end before its kernel starts."""
+    mine = program.threads[thread]
+    first = program.thread(mine.after).place if mine.after is not None else None
+    over = ended_before(program, mine.place.kernel)
+    return [
+        i for i, other in enumerate(program.threads)
+        if other.place.kernel in over or (first is not None and cta(other.place) == cta(first))
+    ]  # fmt: skip
 
 
 def possible(skeleton: Skeleton, plan: Plan, sources: dict[int, set[int]]) -> bool:
@@ -87,7 +109,5 @@ def possible(skeleton: Skeleton, plan: Plan, sources: dict[int, set[int]]) -> bo
     if any(schedule.has_started(thread) for thread in waiting):
         return False
     return len(schedule.happened) == len(skeleton.events) and all(
-        (plan.generation[event.id] in schedule.complete) != (event.id in stuck)
-        for event, step in skeleton.steps()
-        if step.waits
+        schedule.is_over(event) != (event.id in stuck) for event, step in skeleton.steps() if step.waits
     )

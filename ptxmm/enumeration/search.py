@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from ptxmm.enumeration.barriers import RELATIONS, Plan, plans
-from ptxmm.enumeration.base import FROM_PATHS, Bases, Strand
+from ptxmm.enumeration.base import FROM_PATHS, Bases, Strand, proxy
 from ptxmm.enumeration.cat import Meaning
 from ptxmm.enumeration.choices import Sources, coherences, fence_orders, options, reads_from
 from ptxmm.enumeration.combine import Chosen, Combiner, Content
+from ptxmm.enumeration.final import asked_columns
+from ptxmm.enumeration.flight import is_lent, tenants
+from ptxmm.enumeration.lanes import divergent, elected
+from ptxmm.enumeration.launch import api, several
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.reach import Reach
 from ptxmm.enumeration.resolve import Resolver
-from ptxmm.enumeration.rows import Pairs, bits, pairs, rows
+from ptxmm.enumeration.rounds import NO_ROUNDS, Rounds, rounds
+from ptxmm.enumeration.rows import Pairs, Rows, bits, mask, pairs, rows, union
 from ptxmm.enumeration.schedule import possible
 from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
 from ptxmm.enumeration.theory import LAST, STAGES, Theory, covers, theory
@@ -22,10 +28,11 @@ from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import Table, fixpoint
 from ptxmm.model import RELATIONS as ALL_RELATIONS
 from ptxmm.model import SETS, Model
-from ptxmm.program import Program
+from ptxmm.program import FinalMem, Program
 
 CAUSALITY = ("cause", "causality")
 STRENGTH = ("morally-strong", "ms")
+FROM_ALL = ("LENT", "tenant", "phase", "mbo", "mbnext")
 THIN_AIR = "the model does not exclude values out of thin air, and the values of this test may form a cycle"
 
 
@@ -40,6 +47,7 @@ class Found:
     sources: Sources
     co: Pairs
     meaning: Meaning
+    turn: Rounds = NO_ROUNDS
     undefined: str = ""
     scheduled: bool = True
 
@@ -52,6 +60,8 @@ class Search:
     `coherence_matters` says that the final memory is asked for, `once` that one execution a candidate is enough;
     `wanted` may refuse candidates that add nothing, `matters` those of which it is known what their paths decide,
     `ends` ways in which the threads of a candidate end; `more` gives further paths of a thread, for one that it has.
+    The flags of the model whose names begin with `flagged` are evaluated, and executions that break the rules of
+    mbarriers are followed where `broken` says so.
     """
 
     program: Program
@@ -65,17 +75,20 @@ class Search:
     matters: Callable[[Skeleton, Meaning], bool] = lambda skeleton, start: True
     ends: Callable[[tuple[str, ...]], bool] = lambda ends: True
     more: Callable[[int, Path], Iterator[Path]] = lambda thread, path: iter(())
+    flagged: str | None = None
+    broken: bool = False
     table: Table = field(init=False)
     rules: Theory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rules = theory(self.model, (*CAUSALITY, *STRENGTH))
+        self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), flagged=self.flagged)
         self.simple = self.rules.grows()
         remain = self.rules.keeps_what_remains()
         self.waits = self.waits and remain
         bound = max(self.bound, 1) if self.waits else self.bound
         self.graphs = [unroll(thread.body, bound) for thread in self.program.threads]
-        self.table = fixpoint(self.program, self.graphs, self.budget)
+        asked = [one for one in asked_columns(self.program) if isinstance(one, FinalMem)]
+        self.table = fixpoint(self.program, self.graphs, self.budget, asked)
         self.whole = frozenset(name for name, ranges in self.table.ranges.items() if not crossing(ranges))
         self.partly = self.simple and remain and len(self.whole) == len(self.table.ranges)
         self.bases = Bases(self.program)
@@ -89,7 +102,7 @@ class Search:
             controlled = covers(self.model, ("rf", "data", "addr", "ctrl"))
             reach = Reach(self.program, self.graphs, self.table, self.whole, controlled, self.waits, self.budget)
             self.each = reach.paths()
-            self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), self.absent())
+            self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), self.absent(), self.flagged)
             used = self.rules.used()
             self.bases.names = tuple(name for name in FROM_PATHS if name in used)
         each = [
@@ -108,6 +121,8 @@ class Search:
                 sets = Strand(self.program, path_events(thread, path)).sets
                 present.update(name for name, events in sets.items() if events)
         present.update(RELATIONS if "B" in present else ())
+        present.update(FROM_ALL if present & {"START", "MB", "FAR"} else ())
+        present.update({"api"} if several(self.program) else ())
         return {*SETS, *ALL_RELATIONS} - (present if "SC" in present else present - {"sync_fence"})
 
     def beginning(self, chosen: Chosen, later: frozenset[Content]) -> bool:
@@ -119,7 +134,7 @@ class Search:
         if not self.partly:
             return True
         skeleton = self.skeleton(chosen)
-        start = self.meaning(skeleton, Plan()).after({0}, {})
+        start = self.meaning(skeleton, Plan(), NO_ROUNDS).after({0}, {})
         if start is None:
             return False
         missing = frozenset(
@@ -136,8 +151,8 @@ class Search:
         cells = cells_of(step.spot for path in chosen for step in path.steps if step.spot is not None)
         return assemble(self.program, chosen, cells)
 
-    def meaning(self, skeleton: Skeleton, plan: Plan) -> Meaning:
-        """The base sets and relations of a candidate that its paths and barriers decide."""
+    def meaning(self, skeleton: Skeleton, plan: Plan, turn: Rounds) -> Meaning:
+        """The base sets and relations of a candidate that its paths, barriers and mbarriers decide."""
         cells = skeleton.cells
         if cells not in self.strands:
             self.strands[cells] = Strand(self.program, initial_events(self.program, cells))
@@ -150,26 +165,51 @@ class Search:
         sets, relations = self.bases.of(tuple(strands))
         size = len(skeleton.events)
         relations |= {name: rows(plan.relations[name], size) for name in RELATIONS}
+        if sets["START"] | sets["MB"] | sets["FAR"] and len(skeleton.paths) == len(self.program.threads):
+            sets["LENT"] = mask(event.id for event in skeleton.events if is_lent(skeleton, event))
+            relations["tenant"] = rows(tenants(skeleton), size)
+            relations["phase"], relations["mbnext"] = rows(turn.phase, size), rows(turn.following, size)
+            if self.rules.after_mbarriers is None:
+                relations["mbo"] = rows(turn.before, size)
+        if several(self.program):
+            relations["api"] = rows(api(skeleton), size)
         return Meaning(self.rules, size, sets, relations)
 
     def candidates(self, chosen: Chosen) -> Iterator[Found]:
         """The allowed executions in which the threads take these paths."""
         skeleton = self.skeleton(chosen)
-        if not self.wanted(skeleton) or options(skeleton) is None:
+        if not self.wanted(skeleton) or options(skeleton) is None or not elected(skeleton):
             return
-        why = next((path.why for path in chosen if path.end == "undefined"), "")
-        for plan in plans(skeleton):
-            start = self.meaning(skeleton, plan).after({0}, {})
-            if start is None or not (plan.undefined or self.matters(skeleton, start)):
+        why = next((path.why for path in chosen if path.end == "undefined"), "") or divergent(skeleton)
+        complete = self.resolved if self.simple else self.completions
+        for plan, turn in product(plans(skeleton), self.turns(skeleton)):
+            broken = turn.undefined
+            if broken and not self.broken:
                 continue
-            complete = self.resolved if self.simple else self.completions
+            start = self.meaning(skeleton, plan, turn).after({0}, {})
+            if start is None or not (plan.undefined or broken or self.matters(skeleton, start)):
+                continue
             for found in complete(skeleton, start):
+                if not turn.agrees(self.known(found.meaning)):
+                    continue
+                found = replace(found, turn=turn)
                 if plan.undefined:
                     yield replace(found, undefined=plan.undefined, scheduled=False)
-                elif happens(skeleton, plan, found.sources):
-                    yield replace(found, undefined=why)
+                elif happens(skeleton, plan, found):
+                    yield replace(found, undefined=broken or why)
                     if self.once:
                         return
+
+    def turns(self, skeleton: Skeleton) -> Iterator[Rounds]:
+        """What the orders of operations on mbarriers may mean."""
+        return rounds(skeleton, told_apart=self.rules.after_mbarriers is None, followed="mbnext" in self.rules.used())
+
+    def known(self, meaning: Meaning) -> Rows:
+        """What comes before what, so that operations on mbarriers may not go against it."""
+        found: Rows = (0,) * meaning.size
+        for expr in self.rules.after_mbarriers or ():
+            found = union(found, meaning.relation(expr))
+        return found
 
     def resolved(self, skeleton: Skeleton, start: Meaning) -> Iterator[Found]:
         """The allowed ways to complete a candidate, where more can only break axioms."""
@@ -208,16 +248,29 @@ def crossing(ranges: set[tuple[int, int]]) -> bool:
     return any(one != other and one[0] < other[1] and other[0] < one[1] for one in ranges for other in ranges)
 
 
-def happens(skeleton: Skeleton, plan: Plan, sources: Sources) -> bool:
-    """Whether barriers and places let the candidate happen; without either nothing stands in its way."""
-    late = any(thread.after is not None for thread in skeleton.program.threads)
+def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
+    """Whether barriers, places and launches let the candidate happen; without them nothing stands in its way.
+
+    When a read through another proxy finds what was written, the barriers do not tell.
+    """
+    late = any(thread.after is not None for thread in skeleton.program.threads) or several(skeleton.program)
     if not late and not any(event.kind == "B" for event in skeleton.events):
         return True
     before: dict[int, set[int]] = {}
-    for write, read in sources.rf:
-        before.setdefault(read, set()).add(write)
+    for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase):
+        before.setdefault(later, set()).add(earlier)
     for event, step in skeleton.steps():
         if event.thread is not None:
-            needed = step.data | step.addr | step.ctrl
+            needed = step.data | step.addr | step.ctrl | step.done | ({step.issue} if step.issue is not None else set())
             before.setdefault(event.id, set()).update(skeleton.at[event.thread, one] for one in needed)
     return possible(skeleton, plan, before)
+
+
+def one_proxy(skeleton: Skeleton) -> Callable[[tuple[int, int]], bool]:
+    """Whether a read is by the proxy of the write that it reads from, or from an initial write."""
+
+    def same(pair: tuple[int, int]) -> bool:
+        first, second = (skeleton.events[one].step for one in pair)
+        return first is None or second is None or proxy(first) is proxy(second)
+
+    return same

@@ -42,12 +42,16 @@ EITHER_WAY = ({COHERENCE, Inverse(COHERENCE)}, {COHERENCE, Inverse(COHERENCE), N
 
 @dataclass(frozen=True)
 class Theory:
-    """A model in which every name is defined once; `stages[name]` says when it can be computed."""
+    """A model in which every name is defined once; `stages[name]` says when it can be computed.
+
+    `flags` are the names whose values raise a flag where the check holds, or where it does not.
+    """
 
     statements: tuple[Due, ...]
     stages: Mapping[str, int]
     sets: frozenset[str]
     latest: Mapping[str, str]
+    flags: tuple[tuple[str, Check, bool], ...] = ()
 
     def bounds(self, *, total: bool) -> list[Expr]:
         """What axioms put into coherence (`total`: into coherence or its inverse), known before it is chosen."""
@@ -64,6 +68,23 @@ class Theory:
                     if stage(left, self.stages) < LAST and (side == {COHERENCE} or side in EITHER_WAY):
                         found[number] = left, side != {COHERENCE}
         return found
+
+    @cached_property
+    def after_mbarriers(self) -> tuple[Expr, ...] | None:
+        """What the orders of operations on mbarriers may not go against; None where the model says more of them."""
+        found: list[Expr] = []
+        for _, statement in self.statements:
+            match statement:
+                case Axiom(check=Check.IRREFLEXIVE, negated=False, body=Seq(left, right)) if left == Name("mbo"):
+                    found.append(right)
+                    bodies = [right]
+                case LetRec(bindings):
+                    bodies = [body for _, body in bindings]
+                case Let() | Axiom():
+                    bodies = [statement.body]
+            if any("mbo" in names(body) for body in bodies):
+                return None
+        return tuple(found)
 
     def find(self, *names: str) -> str | None:
         """The definition that one of these names has at the end of the model."""
@@ -129,16 +150,17 @@ def variance(expr: Expr, known: Mapping[str, int]) -> int:
     return max(most, 1) if isinstance(expr, Seq | Plus | Star | Domain | Range) else most
 
 
-def theory(model: Model, also: Collection[str], empty: Collection[str] = ()) -> Theory:
+def theory(model: Model, also: Collection[str], empty: Collection[str] = (), flagged: str | None = None) -> Theory:
     """Rename so that each name is defined once, and keep what the axioms and the names in `also` need.
 
-    What is `empty` in all candidates takes no time to compute.
+    What is `empty` in all candidates takes no time to compute. Flags are kept whose names begin with `flagged`.
     """
     nothing = set(empty)
     latest = {name: name for name in (*SETS, *RELATIONS)}
     stages = {name: STAGES.get(name, 0) for name in latest}
     parted = Parted(stages, set(SETS))
     found: list[Due] = []
+    flags: list[tuple[str, Check, bool]] = []
     for number, statement in enumerate(model.statements):
         match statement:
             case Let(name, body):
@@ -160,12 +182,16 @@ def theory(model: Model, also: Collection[str], empty: Collection[str] = ()) -> 
                 found.append((when, LetRec(tuple((name, body) for name, body, _ in split))))
             case Axiom(name, check, body, negated, flag):
                 body = without(renamed(body, latest), nothing)
+                if flag and flagged is not None and name.startswith(flagged):
+                    latest[name] = own = f"{name}#{number}"
+                    found += parted.defined(own, body)
+                    flags.append((own, check, negated))
                 if not flag:
                     when = stage(body, stages)
                     body, dues = parted.split(body, when)
                     found += [*dues, (when, Axiom(name, check, body, negated))]
-    wanted = {latest[name] for name in also if name in latest}
-    return Theory(tuple(needed(found, wanted)), stages, frozenset(parted.sets), latest)
+    wanted = {latest[name] for name in also if name in latest} | {name for name, _, _ in flags}
+    return Theory(tuple(needed(found, wanted)), stages, frozenset(parted.sets), latest, tuple(flags))
 
 
 @dataclass

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ptxmm.arith import U32, atomic, signed, wrap
+from ptxmm.enumeration.copies import NO_TOKENS, Flight, Tokens, perform
 from ptxmm.enumeration.expressions import evaluate
+from ptxmm.enumeration.legs import MAP, Undefined, place
 from ptxmm.enumeration.memory import Spot, locate
 from ptxmm.enumeration.path import NONE, Arrival, Path, Step
+from ptxmm.enumeration.pieces import Pieces
 from ptxmm.enumeration.unroll import Graph, Leave, Node, written
 from ptxmm.program import (
     Addr,
@@ -23,7 +26,9 @@ from ptxmm.program import (
     Exit,
     Expr,
     Fence,
+    Label,
     Load,
+    Nop,
     Object,
     Order,
     Program,
@@ -73,6 +78,9 @@ class Runner:
     decisions: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
     open: list[tuple[Node, frozenset[int]]] = field(default_factory=list)
     marks: dict[int, list[Mark]] = field(default_factory=dict)
+    pieces: Pieces = field(default_factory=Pieces)
+    tokens: Tokens = NO_TOKENS
+    flight: Flight = field(default_factory=Flight)
     trouble: str = ""
 
     def run(self) -> Path:
@@ -95,14 +103,14 @@ class Runner:
     def marked(self, node: Node) -> int | None:
         """How many steps there were when the thread was in this state before; None where it never was, and it is now.
 
-        Writes and barriers are seen by others, so that nothing from before them counts.
+        Writes, barriers and copies are seen by others, so that nothing from before them counts.
         """
         if self.live is None or not node.turns:
             return None
         names = self.live[node.pc]
         values = tuple(self.regs.get(name, 0) for name in names)
         mark = Mark(values, tuple(self.sources.get(name, NONE) for name in names), len(self.steps))
-        effects = (at for at in range(len(self.steps), 0, -1) if self.steps[at - 1].kind in "WB")
+        effects = (at for at in range(len(self.steps), 0, -1) if self.steps[at - 1].changes)
         seen = self.marks.setdefault(node.pc, [])
         since = next(effects, 0)
         for other in seen:
@@ -117,6 +125,10 @@ class Runner:
     def flows(self, expr: Expr | None) -> frozenset[int]:
         """The reads whose values reach an expression."""
         return NONE.union(*(self.sources.get(name, NONE) for name in registers(expr)))
+
+    def flows_of(self, exprs: Iterable[Expr]) -> frozenset[int]:
+        """The reads whose values reach one of these expressions."""
+        return NONE.union(*(self.flows(one) for one in exprs))
 
     def step(self, node: Node, item: Statement) -> Node | Leave:
         """Execute one instruction, and say where control goes."""
@@ -172,7 +184,9 @@ class Runner:
             case Fence():
                 self.steps.append(base(kind="F", order=item.order, scope=item.scope))
             case ProxyFence():
-                self.steps.append(base(kind="F"))
+                covered = self.covered(item)
+                order = item.order if item.order is not None else Order.WEAK
+                self.steps.append(base(kind="F", order=order, scope=item.scope, covered=covered))
             case Barrier():
                 self.barrier(item, base)
             case ClusterBarrier():
@@ -180,6 +194,26 @@ class Runner:
             case WarpSync():
                 mask = self.value(item.mask) if item.mask is not None else None
                 self.steps.append(base(kind="B", barrier=Arrival(mask=mask)))
+            case Label() | Nop():
+                pass
+            case _:
+                try:
+                    perform(self, item, base)
+                except Undefined as why:
+                    self.trouble = self.told(item, str(why))
+
+    def told(self, item: Statement, why: str) -> str:
+        return f"thread {self.thread.name}: `{item.text or type(item).__name__}` {why}"
+
+    def covered(self, item: ProxyFence) -> Spot | None:
+        """The tensor map that an acquire fence names."""
+        if item.address is None:
+            return None
+        try:
+            return place(self.program, self.thread, self.value(item.address), MAP, MAP)
+        except Undefined as why:
+            self.trouble = self.told(item, str(why))
+            return None
 
     def write(self, dst: str, value: int, reads: frozenset[int], guard: Expr | None) -> None:
         """Set a register; behind a guard it still depends on its old value and on the guard."""
@@ -195,7 +229,7 @@ class Runner:
         first = locate(self.program, start, whole, whole)
         reason = wrong(self.program.physical(first.object), self.thread, item) if first else OUTSIDE
         if first is None or reason:
-            self.trouble = f"thread {self.thread.name}: `{item.text or type(item).__name__}` {reason}"
+            self.trouble = self.told(item, reason)
             return []
         return [replace(first, offset=first.offset + at, size=lane.size) for at in range(0, whole, lane.size)]
 

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from ptxmm.enumeration.limits import GaveUp
-from ptxmm.program import Assign, Assume, Atomic, Barrier, Branch, Exit, Label, Load, Statement
+from ptxmm.program import (
+    Assign,
+    Assume,
+    Atomic,
+    Barrier,
+    Branch,
+    Elect,
+    Exit,
+    Label,
+    Load,
+    MbarrierArrive,
+    MbarrierPending,
+    MbarrierWait,
+    Statement,
+)  # fmt: skip
 
 MOST_NODES = 20_000
 
@@ -151,6 +165,10 @@ def written(item: Statement) -> tuple[str, ...]:
             return tuple(name for name in names if name is not None)
         case Assign(dst=name):
             return (name,)
-        case Barrier(dst=str(name)):
+        case Barrier(dst=str(name)) | MbarrierArrive(dst=str(name)) | MbarrierWait(dst=str(name)):
             return (name,)
+        case MbarrierPending(dst=name):
+            return (name,)
+        case Elect(dst=dst, pred=pred):
+            return tuple(name for name in (dst, pred) if name is not None)
     return ()

@@ -12,22 +12,31 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise, product
 
 from ptxmm.arith import U32, atomic, signed, wrap
+from ptxmm.enumeration.copies import NO_TOKENS, Tokens, tokens
 from ptxmm.enumeration.expressions import evaluate
+from ptxmm.enumeration.flows import Source, carried
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.memory import Spot, initial_bytes, locate, part
+from ptxmm.enumeration.pieces import Pieces
 from ptxmm.enumeration.threads import results
 from ptxmm.enumeration.unroll import Graph, Node, written
 from ptxmm.program import (
     Assign,
     Assume,
+    AsyncCopy,
+    AsyncStore,
     Atomic,
     Bar,
     Barrier,
     Branch,
     Const,
+    CopyArrive,
     Exit,
     Expr,
+    FinalMem,
     Load,
+    MbarrierArrive,
+    MbarrierTx,
     Program,
     Statement,
     Store,
@@ -36,7 +45,6 @@ from ptxmm.program import (
 )  # fmt: skip
 
 MOST_VALUES = 2_000
-Source = tuple[int, Node, int, str]
 NOTHING: frozenset[Source] = frozenset()
 
 
@@ -65,9 +73,25 @@ class Table:
     flows: dict[Source, set[Source]] = field(default_factory=dict)
     places: dict[Source, tuple[frozenset[Spot], bool]] = field(default_factory=dict)
     initial: dict[str, bytes] = field(default_factory=dict)
+    pieces: Pieces = field(default_factory=Pieces)
+    tokens: Tokens = NO_TOKENS
+    numbers: dict[Spot, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.initial = initial_bytes(self.program)
+
+    def touch(self, spot: Spot) -> None:
+        """Note that something accesses these bytes together."""
+        span = spot.offset, spot.offset + spot.size
+        self.ranges.setdefault(spot.object, set()).add(span)
+        self.pieces.look(spot.object, *span)
+
+    def put(self, spot: Spot, values: Iterable[int]) -> None:
+        """Note values that may be written."""
+        there = self.written.setdefault((spot.object, spot.offset, spot.size), set())
+        there.update(values)
+        if len(there) > MOST_VALUES:
+            raise GaveUp(f"`{spot.object}` may hold too many values to enumerate")
 
     def __call__(self, spot: Spot) -> tuple[int, ...]:
         """The candidate values of a read: any combination of what its cells may hold."""
@@ -115,18 +139,38 @@ def cut(spot: Spot, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def fixpoint(program: Program, graphs: list[Graph], budget: Budget) -> Table:
-    """The table of what may be written, after as many passes as a chain of stores can be long."""
-    table = Table(program, budget)
+def fixpoint(program: Program, graphs: list[Graph], budget: Budget, asked: Iterable[FinalMem] = ()) -> Table:
+    """The table of what may be written; `asked` is the memory that the question looks at.
+
+    With copies, it is first found out which of their pieces anything looks at, and then what they carry.
+    """
+    arrivals = sum(ends_phases(graph.body[node.pc]) for graph in graphs for node in graph.order)
+    table = Table(program, budget, tokens=tokens(program, arrivals))
+    for one in asked:
+        table.pieces.look(program.physical(one.name).name, one.offset, one.offset + one.type.size)
+    settle(table, graphs)
+    if table.pieces.legs:
+        table = Table(program, budget, pieces=table.pieces, tokens=table.tokens)
+        settle(table, graphs)
+    return table
+
+
+def settle(table: Table, graphs: list[Graph]) -> None:
+    """As many passes as a chain of stores can be long."""
     for number in range(1_000):
         before = {place: set(values) for place, values in table.written.items()}
         ranges = {name: set(spans) for name, spans in table.ranges.items()}
-        for index, (thread, graph) in enumerate(zip(program.threads, graphs, strict=True)):
-            Collector(program, index, thread, table).run(graph)
+        looked = {name: set(spans) for name, spans in table.pieces.looked.items()}
+        for index, (thread, graph) in enumerate(zip(table.program.threads, graphs, strict=True)):
+            Collector(table.program, index, thread, table).run(graph)
         links = sum(1 for one, sources in table.flows.items() if one[3] == "W" and sources)
-        if (before == table.written and ranges == table.ranges) or number > links:
+        if ranges == table.ranges and looked == table.pieces.looked and (before == table.written or number > links):
             break
-    return table
+
+
+def ends_phases(item: Statement) -> bool:
+    """Whether an instruction can end a phase of an mbarrier."""
+    return isinstance(item, MbarrierArrive | MbarrierTx | CopyArrive | AsyncCopy | AsyncStore)
 
 
 @dataclass
@@ -206,7 +250,14 @@ class Collector:
                 return self.accessed(node, item, state, len(item.dst))
             case Store():
                 self.accessed(node, item, state, len(item.values))
+            case _:
+                registers_to = carried(self, node, item, state)
+                return {name: Some(values) for name, values in registers_to.items()}
         return {}
+
+    def held(self, state: State, name: str) -> Some:
+        """What a register may hold."""
+        return state.get(name, Some())
 
     def accessed(self, node: Node, item: Load | Store | Atomic, state: State, elements: int) -> dict[str, Some]:
         """Record the accesses of one instruction, and what its reads give to registers."""
@@ -217,7 +268,7 @@ class Collector:
         for at in range(elements * lanes):
             spots = [Spot(s.object, s.offset + at * lane.size, lane.size, s.virtual) for s in starts]
             for spot in spots:
-                self.table.ranges.setdefault(spot.object, set()).add((spot.offset, spot.offset + spot.size))
+                self.table.touch(spot)
             if not isinstance(item, Store):
                 reads.append(self.read(node, at, spots, address))
             if not isinstance(item, Load):

@@ -1,0 +1,387 @@
+"""What asynchronous instructions do on one path of a thread: copies, mbarriers, tensor maps, elected lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ptxmm.arith import Type, atomic, wrap
+from ptxmm.enumeration.counted import TOKEN, Operation
+from ptxmm.enumeration.legs import (
+    MAP,
+    WORD,
+    Undefined,
+    mapped,
+    mbarrier_at,
+    operands,
+    place,
+    spread,
+    straight,
+    tensor_map,
+)
+from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.memory import Spot
+from ptxmm.enumeration.path import NONE, Step
+from ptxmm.enumeration.pieces import Leg
+from ptxmm.enumeration.scopes import cta
+from ptxmm.program import (
+    AsyncCopy,
+    AsyncStore,
+    Commit,
+    CopyArrive,
+    Elect,
+    Expr,
+    GridDependency,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPending,
+    MbarrierTx,
+    MbarrierWait,
+    Order,
+    Program,
+    Proxy,
+    Scope,
+    Statement,
+    TensormapCopy,
+    TensormapReplace,
+    Thread,
+    WaitGroup,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from ptxmm.enumeration.threads import Runner
+
+FIELD = Type("b", 8 * WORD)
+Base = Callable[..., Step]
+
+
+@dataclass
+class Copy:
+    """A copy that belongs to groups: what it reads and does in all, and how often groups were closed since."""
+
+    bulk: bool
+    reads: frozenset[int]
+    everything: frozenset[int]
+    closed: int = 0
+
+
+@dataclass
+class Flight:
+    """The copies that a thread has started."""
+
+    copies: list[Copy] = field(default_factory=list)
+
+
+def perform(runner: Runner, item: Statement, base: Base) -> None:
+    """The events and register writes of one instruction."""
+    action = ACTIONS.get(type(item))
+    if action is None:
+        raise GaveUp(f"this engine does not follow `{item.text or type(item).__name__}`")
+    action(runner, item, partial(base, addr=runner.flows_of(operands(item))))
+
+
+# --- copies ----------------------------------------------------------------------------------------------------------
+
+
+def copy(runner: Runner, item: AsyncCopy, base: Base) -> None:
+    """A copy: its start, what it reads and writes later, and its completion."""
+    program, thread, value = runner.program, runner.thread, runner.value
+    start = begin(runner, base(kind="S", scope=item.scope))
+    late, described = partial(base, issue=start), NONE
+    if item.map is None:
+        way = straight(program, thread, item, value)
+    else:
+        at, shape = tensor_map(program, thread, value(item.map))
+        described = frozenset({len(runner.steps)})
+        found = runner.choose(runner.values(at))
+        runner.steps.append(late(kind="R", spot=at, value=found, type=FIELD, via=Proxy.TENSORMAP))
+        way = mapped(program, thread, item, value, found, shape)
+        late = partial(late, addr=described | runner.flows_of(operands(item)))
+    mask = value(item.multicast) if item.multicast is not None else None
+    for target in spread(program, thread, mask, way.target):
+        move(runner, item, late, replace(way, target=target), described)
+    if item.mbarrier is not None:
+        mark = mbarrier_at(program, thread, value(item.mbarrier))
+        for one in spread(program, thread, mask, mark):
+            complete(runner, late, one, way.size, start)
+    else:
+        mine = since(runner, start)
+        reads = frozenset(at for at in mine if runner.steps[at].kind == "R")
+        runner.flight.copies.append(Copy(item.bulk, reads, mine))
+
+
+def begin(runner: Runner, start: Step) -> int:
+    """Note the start of a copy."""
+    runner.steps.append(start)
+    return len(runner.steps) - 1
+
+
+def since(runner: Runner, start: int) -> frozenset[int]:
+    """What a copy has done since its start, completions apart."""
+    return frozenset(at for at in range(start + 1, len(runner.steps)) if runner.steps[at].kind in "RW")
+
+
+def move(runner: Runner, item: AsyncCopy, late: Base, way: Leg, described: frozenset[int]) -> None:
+    """The reads and writes of the pieces of a copy."""
+    via = Proxy.ASYNC if item.bulk else Proxy.GENERIC
+    named = {} if item.reduce is not None else {"order": item.order, "scope": item.scope}
+    for first, end in runner.pieces.of(way):
+        size, data, read = end - first, described, 0
+        kind = Type("b", 8 * size)
+        source = replace(way.source, offset=way.source.offset + first, size=size)
+        target = replace(way.target, offset=way.target.offset + first, size=size)
+        if first < way.known:
+            read = runner.choose(runner.values(source))
+            data = data | {len(runner.steps)}
+            runner.steps.append(late(kind="R", spot=source, value=read, type=kind, via=via, **named))
+        if item.reduce is None:
+            runner.steps.append(late(kind="W", spot=target, value=read, type=kind, via=via, data=data, **named))
+        else:
+            element = item.type or runner.program.physical(target.object).type
+            combine(runner, partial(late, via=via, scope=item.scope or Scope.SYS), item.reduce, element, target, read,
+                    data)  # fmt: skip
+
+
+def combine(runner: Runner, late: Base, op: str, kind: Type, target: Spot, given: int, data: frozenset[int],
+            order: Order = Order.RELAXED) -> None:  # fmt: skip
+    """The atomic operations of a copy on each element of some bytes."""
+    if target.size % kind.size:
+        raise GaveUp("this engine does not follow accesses to parts of the elements of a reduction")
+    for at in range(0, target.size, kind.size):
+        spot = replace(target, offset=target.offset + at, size=kind.size)
+        old, read = runner.choose(runner.values(spot)), len(runner.steps)
+        runner.steps.append(late(kind="R", spot=spot, value=old, type=kind, order=Order.RELAXED))
+        operand = wrap(given >> 8 * at, kind.bits)
+        new = atomic(op, old, (operand, operand), kind)
+        assert new is not None
+        write = late(kind="W", spot=spot, value=new, type=kind, order=order, data=data | {read}, partner=read)
+        runner.steps.append(write)
+
+
+def complete(runner: Runner, late: Base, mark: Spot, size: int, start: int) -> None:
+    """The completion of a copy on an mbarrier: it releases what the copy read, and wrote in the CTA of that object."""
+    owner = runner.program.physical(mark.object).owner
+    done, here, anywhere = set(), False, False
+    for at in since(runner, start):
+        step = runner.steps[at]
+        where = runner.program.physical(step.spot.object).owner if step.spot is not None else None
+        mine = step.kind == "R" or (where is not None and owner is not None and cta(where) == cta(owner))
+        anywhere |= step.kind == "W"
+        here |= mine and step.kind == "W"
+        done |= {at} if mine else set()
+    if anywhere and not here:
+        raise Undefined(f"completes on `{mark.object}`, which is in another CTA than its destination")
+    runner.steps.append(
+        late(
+            kind="A", mbarrier=mark, operation=Operation("bytes", bytes=-size), done=frozenset(done),
+            order=Order.RELEASE, scope=Scope.CLUSTER,
+        )
+    )  # fmt: skip
+
+
+def store(runner: Runner, item: AsyncStore, base: Base) -> None:
+    """`st.async` and `red.async`."""
+    start = begin(runner, base(kind="S", scope=item.scope))
+    late, size = partial(base, issue=start, scope=item.scope), item.type.size
+    whole = size * len(item.values)
+    spot = place(runner.program, runner.thread, runner.value(item.address), whole, whole, writes=True)
+    for at, expr in enumerate(item.values):
+        element = replace(spot, offset=spot.offset + at * size, size=size)
+        value, data = wrap(runner.value(expr), item.type.bits), runner.flows(expr)
+        if item.op is None:
+            step = late(kind="W", spot=element, value=value, type=item.type, order=item.order, data=data)
+            runner.steps.append(step)
+        else:
+            order = Order.RELEASE if item.order is Order.RELEASE else Order.RELAXED
+            combine(runner, partial(late, scope=item.scope or Scope.SYS), item.op, item.type, element, value, data,
+                    order)  # fmt: skip
+    if item.mbarrier is not None:
+        complete(runner, late, mbarrier_at(runner.program, runner.thread, runner.value(item.mbarrier)), whole, start)
+
+
+def commit(runner: Runner, item: Commit, base: Base) -> None:
+    """The end of a group: it holds the copies since the last one."""
+    runner.steps.append(base(kind="N"))
+    for one in runner.flight.copies:
+        one.closed += one.bulk == item.bulk
+
+
+def wait_group(runner: Runner, item: WaitGroup, base: Base) -> None:
+    """A wait until all groups but the last few are over."""
+    closed = [one for one in runner.flight.copies if one.bulk == item.bulk
+              and (item.pending is None or one.closed > item.pending)]  # fmt: skip
+    done = NONE.union(*(one.reads if item.read else one.everything for one in closed))
+    runner.steps.append(base(kind="G", done=done))
+
+
+def copy_arrive(runner: Runner, item: CopyArrive, base: Base) -> None:
+    """An arrival after the copies that the thread has started; before it, one more may become pending."""
+    mark = mbarrier_at(runner.program, runner.thread, runner.value(item.address))
+    if item.increments:
+        runner.steps.append(base(kind="A", mbarrier=mark, operation=Operation("more")))
+    start = begin(runner, base(kind="S"))
+    done = NONE.union(*(one.everything for one in runner.flight.copies if not one.bulk))
+    runner.steps.append(
+        base(
+            kind="A", mbarrier=mark, operation=Operation("arrive", 1), issue=start, done=done, order=Order.RELEASE,
+            scope=Scope.CTA,
+        )
+    )  # fmt: skip
+
+
+# --- mbarriers -------------------------------------------------------------------------------------------------------
+
+OnMbarrier = MbarrierInit | MbarrierInval | MbarrierTx | MbarrierArrive | MbarrierWait
+
+
+def on_mbarrier(runner: Runner, item: OnMbarrier, base: Base) -> None:
+    """One operation on an mbarrier, and what it returns."""
+    mark = mbarrier_at(runner.program, runner.thread, runner.value(item.address))
+    base, value, result = partial(base, kind="A", mbarrier=mark), runner.value, None
+    match item:
+        case MbarrierInit():
+            step = base(operation=Operation("init", value(item.count)))
+        case MbarrierInval():
+            step = base(operation=Operation("inval"))
+        case MbarrierTx():
+            size = -value(item.bytes) if item.complete else value(item.bytes)
+            step = base(operation=Operation("bytes", bytes=size, ends=item.complete), scope=item.scope)
+        case MbarrierArrive():
+            expected = value(item.expect) if item.expect is not None else 0
+            kind, detailed = "drop" if item.drop else "arrive", runner.tokens.detailed
+            if item.dst is not None:
+                result = runner.choose(runner.tokens.values)
+            operation = Operation(kind, value(item.count), expected, item.completes, tells=item.dst is not None,
+                                  detailed=detailed)  # fmt: skip
+            step = base(operation=operation, value=result or 0, order=item.order, scope=item.scope)
+        case MbarrierWait():
+            wanted = item.token if item.token is not None else item.parity
+            assert wanted is not None
+            asked = value(wanted)
+            result = runner.choose((1, 0))
+            operation = Operation("wait", parity=item.token is None, asked=asked, tries=item.tries)
+            step = base(operation=operation, value=result, order=item.order, scope=item.scope)
+    runner.steps.append(step)
+    dst: str | None = getattr(item, "dst", None)
+    if dst is not None and result is not None:
+        runner.write(dst, result, frozenset({len(runner.steps) - 1}), item.guard)
+
+
+def pending(runner: Runner, item: MbarrierPending, base: Base) -> None:
+    """The pending count in a token."""
+    runner.write(item.dst, runner.value(item.token) // TOKEN, runner.flows(item.token), item.guard)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What an arrive may return in a test: `detailed` says that the pending count matters."""
+
+    values: tuple[int, ...] = (0,)
+    detailed: bool = False
+
+
+NO_TOKENS = Tokens()
+
+
+def tokens(program: Program, arrivals: int) -> Tokens:
+    """What an arrive may return, where so many operations can end a phase."""
+    items = [item for thread in program.threads for item in thread.body]
+    if not any(isinstance(item, MbarrierPending) for item in items):
+        return Tokens(tuple(range(arrivals + 1)))
+    counts = [one.mbarrier for one in program.objects if one.mbarrier is not None]
+    for item in items:
+        if isinstance(item, MbarrierInit):
+            counts.append(constant(item.count))
+    most = max(counts, default=1) + sum(isinstance(item, CopyArrive) for item in items) * (arrivals + 1)
+    return Tokens(tuple(p + TOKEN * n for p in range(arrivals + 1) for n in range(1, most + 1)), detailed=True)
+
+
+def constant(expr: Expr) -> int:
+    """An operand that is written as a number."""
+    value = getattr(expr, "value", None)
+    if not isinstance(value, int):
+        raise GaveUp("this engine follows pending counts only where counts are written as numbers")
+    return value
+
+
+# --- tensor maps and lanes -------------------------------------------------------------------------------------------
+
+
+def rewrite(runner: Runner, item: TensormapReplace, base: Base) -> None:
+    """A weak write of the address field, or of one that stands for all other fields."""
+    modelled = item.field == "global_address"
+    spot = place(runner.program, runner.thread, runner.value(item.address), MAP, WORD, writes=True)
+    word = replace(spot, size=WORD, offset=spot.offset + (0 if modelled else WORD))
+    value, data = (runner.value(item.value), runner.flows(item.value)) if modelled else (0, NONE)
+    runner.steps.append(base(kind="W", spot=word, value=wrap(value, 8 * WORD), type=FIELD, data=data))
+
+
+def publish(runner: Runner, item: TensormapCopy, base: Base) -> None:
+    """128 bytes copied by the generic proxy in program order, then the release half of the tensor map's fence."""
+    program, thread, value = runner.program, runner.thread, runner.value
+    source = place(program, thread, value(item.source), MAP, MAP)
+    target = place(program, thread, value(item.destination), MAP, MAP, writes=True)
+    for first, end in runner.pieces.of(Leg(source, target, MAP, WORD)):
+        here = replace(source, offset=source.offset + first, size=end - first)
+        there = replace(target, offset=target.offset + first, size=end - first)
+        read, kind = runner.choose(runner.values(here)), Type("b", 8 * (end - first))
+        runner.steps.append(base(kind="R", spot=here, value=read, type=kind))
+        data = frozenset({len(runner.steps) - 1})
+        runner.steps.append(base(kind="W", spot=there, value=read, type=kind, data=data))
+    runner.steps.append(base(kind="F", order=Order.RELEASE, scope=item.scope, via=Proxy.TENSORMAP, closes=True))
+
+
+def elect(runner: Runner, item: Elect, base: Base) -> None:
+    """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp."""
+    lane, chosen = runner.thread.place.lane, 1
+    if lane is not None:
+        group = electorate(runner.program, runner.thread, runner.value(item.mask) if item.mask is not None else None)
+        earlier = [step.value for step in runner.steps if isinstance(step.item, Elect) and step.item.mask == item.mask]
+        if lane not in group or len(group) == 1:
+            chosen = int(lane in group)
+        else:
+            chosen = earlier[0] if earlier else runner.choose((1, 0))
+        if item.dst is not None:
+            raise GaveUp("this engine does not follow the number of the elected lane")
+    runner.steps.append(base(kind="N", value=chosen))
+    if item.pred is not None:
+        runner.write(item.pred, chosen, NONE, item.guard)
+    if item.dst is not None:
+        runner.write(item.dst, 0, NONE, item.guard)
+
+
+def electorate(program: Program, thread: Thread, mask: int | None) -> tuple[int, ...]:
+    """The lanes of a warp that may be elected."""
+    here = thread.place
+    lanes = [
+        one.place.lane for one in program.threads
+        if cta(one.place) == cta(here) and one.place.warp == here.warp and one.place.lane is not None
+    ]  # fmt: skip
+    return tuple(sorted(lane for lane in lanes if mask is None or mask >> lane & 1))
+
+
+def launch(runner: Runner, item: GridDependency, base: Base) -> None:
+    """A step of a dependent launch."""
+    runner.steps.append(base(kind="K"))
+
+
+ACTIONS: dict[type, Callable[[Runner, Any, Base], None]] = {
+    AsyncCopy: copy,
+    AsyncStore: store,
+    Commit: commit,
+    WaitGroup: wait_group,
+    CopyArrive: copy_arrive,
+    MbarrierInit: on_mbarrier,
+    MbarrierInval: on_mbarrier,
+    MbarrierTx: on_mbarrier,
+    MbarrierArrive: on_mbarrier,
+    MbarrierWait: on_mbarrier,
+    MbarrierPending: pending,
+    TensormapReplace: rewrite,
+    TensormapCopy: publish,
+    Elect: elect,
+    GridDependency: launch,
+}

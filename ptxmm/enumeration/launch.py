@@ -1,0 +1,88 @@
+"""Several kernels in one test: which of them wait for others to end, and what that orders (PTX ISA 8.9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmm.enumeration.path import Step
+from ptxmm.enumeration.scopes import cta
+from ptxmm.enumeration.skeleton import Skeleton
+from ptxmm.program import Fence, GridDependency, Order, Program, Scope
+
+Groups = list[list[int]]
+
+
+def several(program: Program) -> bool:
+    """Whether a test has more than one kernel."""
+    return len({thread.place.kernel for thread in program.threads}) > 1
+
+
+def ended_before(program: Program, kernel: int) -> list[int]:
+    """The kernels of the stream that have ended when one starts: all before it that it is not launched beside."""
+    beside = {first for second, _, first in program.launches if second == kernel}
+    return sorted({t.place.kernel for t in program.threads if t.place.kernel < kernel} - beside)
+
+
+def depends_on(program: Program, kernel: int) -> int | None:
+    """The kernel on which a dependent launch depends."""
+    return next((first for second, kind, first in program.launches if second == kernel and kind == "dependent"), None)
+
+
+def members(program: Program, kernel: int | None) -> list[int]:
+    """The threads of a kernel."""
+    return [number for number, thread in enumerate(program.threads) if thread.place.kernel == kernel]
+
+
+def blocks(program: Program, kernel: int) -> Groups:
+    """The threads of a kernel, CTA by CTA."""
+    found: dict[tuple[int, int, int], list[int]] = {}
+    for thread in members(program, kernel):
+        found.setdefault(cta(program.threads[thread].place), []).append(thread)
+    return list(found.values())
+
+
+def triggers(step: Step) -> bool:
+    """Whether a step is `griddepcontrol.launch_dependents`."""
+    return isinstance(step.item, GridDependency) and not step.item.wait
+
+
+def waits(step: Step) -> bool:
+    """Whether a step is `griddepcontrol.wait`."""
+    return isinstance(step.item, GridDependency) and step.item.wait
+
+
+def api(skeleton: Skeleton) -> Iterator[tuple[int, int]]:
+    """From all that a kernel did to what comes after its end, and from what a trigger publishes to the launched."""
+    program, steps = skeleton.program, skeleton.steps()
+    for later, step in steps:
+        if later.thread is None or step.late:
+            continue
+        kernel = program.threads[later.thread].place.kernel
+        over = set(ended_before(program, kernel))
+        first = depends_on(program, kernel)
+        if first is not None and waits(step):
+            over.add(first)
+        for earlier, _ in steps:
+            if earlier.thread is not None and program.threads[earlier.thread].place.kernel in over:
+                yield earlier.id, later.id
+        for fence in published(skeleton, first) if first is not None else ():
+            yield fence, later.id
+
+
+def published(skeleton: Skeleton, kernel: int) -> Iterator[int]:
+    """The release fences of a kernel before the one trigger of their CTA."""
+    for block in blocks(skeleton.program, kernel):
+        mine = [(event, step) for event, step in skeleton.steps() if event.thread in block]
+        found = [event for event, step in mine if triggers(step)]
+        if len(found) == 1:
+            for event, step in mine:
+                if event.thread == found[0].thread and event.position < found[0].position and publishes(step):
+                    yield event.id
+
+
+def publishes(step: Step) -> bool:
+    """Whether a step is a release fence that reaches another grid."""
+    item = step.item
+    if not isinstance(item, Fence) or item.window is not None:
+        return False
+    return item.scope in (Scope.GPU, Scope.SYS) and item.order in (Order.RELEASE, Order.ACQ_REL, Order.SC)
