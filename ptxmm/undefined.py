@@ -41,9 +41,7 @@ def undefined(encoding: Encoding, *, witness: bool) -> Answer:
 
 
 def _flags(encoding: Encoding) -> list[tuple[str, Lit]]:
-    """The flags of the model that can be raised; without mbarriers, copies and remote shared memory there are none."""
-    if not encoding.base.inflight.lent() and not any(event.kind in "ASG" for event in encoding.graph.events):
-        return []
+    """The flags of the model that say what is undefined."""
     return [(name, literal) for name, literal in encoding.evaluation.flags() if name.startswith(PREFIX)]
 
 

@@ -91,6 +91,15 @@ def test_the_flag_of_the_guide_finds_what_it_is_about_and_forbids_nothing(tmp_pa
     assert (before.verdict, before.race.verdict) == (after.verdict, after.race.verdict)
 
 
+def test_a_flag_of_ones_own_is_looked_for_in_tests_without_copies_too(tmp_path: Path) -> None:
+    (tmp_path / "own.cat").write_text('include "ptx-9.4.cat"\nflag ~empty RMW as undefined-atomic\n')
+    counter, *_ = lit.read((ROOT / "litmus/atomics/counter.lit").read_text(), "counter.lit")
+    plain, *_ = lit.read((ROOT / "litmus/basic/SB.lit").read_text(), "SB.lit")
+    model, options = read_model(str(tmp_path / "own.cat")), Options(properties=frozenset({"undefined"}))
+    assert check(counter, model, options).undefined.verdict == "yes"
+    assert check(plain, model, options).undefined.verdict == "no"
+
+
 def test_the_model_of_the_guide_can_be_read(tmp_path: Path) -> None:
     example, _ = examples_of_the_guide()
     (tmp_path / "my.cat").write_text(example)
