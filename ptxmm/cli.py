@@ -14,6 +14,7 @@ import click
 
 from ptxmm import __version__
 from ptxmm.batch import REPORT_IT, matches, read
+from ptxmm.cli_compare import compare
 from ptxmm.cli_options import (
     Batch,
     colourful,
@@ -29,6 +30,7 @@ from ptxmm.cli_options import (
     width,
     witness_option,
 )
+from ptxmm.cli_measure import measure
 from ptxmm.cli_output import BROKEN_PIPE, complain, finish, lead_nowhere, prepare, say
 from ptxmm.cli_prove import prove
 from ptxmm.errors import PtxmmError
@@ -183,6 +185,8 @@ def models(output: str) -> None:
 
 
 cli.add_command(prove)
+cli.add_command(measure)
+cli.add_command(compare)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ptxmm import execution
 from ptxmm.deadline import Deadline
@@ -11,8 +13,8 @@ from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending, asked_leaves
 from ptxmm.model import Model
 from ptxmm.options import Options
-from ptxmm.program import FinalMem, FinalReg, Program
-from ptxmm.question import ask
+from ptxmm.program import Expr, FinalMem, FinalReg, Program
+from ptxmm.question import Found, ask
 from ptxmm.solve import Truth, session
 from ptxmm.verdict import Outcomes, State
 
@@ -45,6 +47,47 @@ def enumerate_states(program: Program, model: Model, options: Options) -> Outcom
         program.path, program.name, program.variant, model.name, whole, quantifier, names, types, found, complete, why,
         time.perf_counter() - start,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Whether a final state can be reached: `allowed`, `forbidden` or `unknown`, with the reason of an unknown."""
+
+    verdict: str
+    why: str = ""
+
+
+def reached(
+    program: Program,
+    model: Model,
+    options: Options,
+    wanted: Sequence[Mapping[Leaf, int]],
+    formulas: Sequence[Expr] = (),
+) -> list[Reached]:
+    """Whether the model allows final states that have given values, and then final states in which formulas hold.
+
+    Each "allowed" is an execution that was checked without the solver. Raises Unsupported or Undecided, as `encode`.
+    """
+    encoding = encode(program, model, options.bound, deadline=Deadline.after(options.timeout))
+    finals, logic = encoding.finals, encoding.formulas
+    goals = [logic.conj([finals.leaf(leaf).get(value, -1) for leaf, value in one.items()]) for one in wanted]
+    goals += [finals.truth(formula) for formula in formulas]
+    keep = [finals.truth(program.filter)] if program.filter is not None else []
+    found = list(ask(encoding, {f"s{i}": goal for i, goal in enumerate(goals)}, [-encoding.bad, *keep]).values())
+    for goal, one in zip(goals, found, strict=True):
+        if one.assignment is not None and not execution.concrete(encoding, one.assignment).true(goal):
+            raise execution.Inconsistent("the execution that was found does not reach the final state")
+    doubt = _doubt(encoding, options) if any(one.truth is Truth.UNSAT for one in found) else ""
+    return [_reached(one, doubt) for one in found]
+
+
+def _reached(one: Found, doubt: str) -> Reached:
+    match one.truth:
+        case Truth.SAT:
+            return Reached("allowed")
+        case Truth.UNKNOWN:
+            return Reached("unknown", one.why)
+    return Reached("unknown", doubt) if doubt else Reached("forbidden")
 
 
 def columns(program: Program) -> list[Leaf]:

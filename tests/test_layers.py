@@ -39,10 +39,11 @@ LAYERS = [
     "hangs states undefined",
     "check enumeration",
     "batch prove",
+    "compare",
     "report",
     "cli_output",
     "cli_options",
-    "cli_prove",
+    "cli_prove cli_compare",
     "cli",
     "__main__",
 ]
@@ -51,7 +52,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split(
 HOMES = {
     "z3": {"solve", "prove"},
     "lark": {"syntax"},
-    "click": {"cli", "cli_options", "cli_output", "cli_prove"},
+    "click": {"cli", "cli_options", "cli_output", "cli_prove", "cli_compare"},
     "rich": {"report"},
     "networkx": {"report", "enumeration"},
     "cupy": {"gpu"},

@@ -39,6 +39,11 @@ def _printed(value: dict[str, Any]) -> str:
     return document(value)
 
 
+def printed(value: dict[str, Any]) -> str:
+    """An object after the versions that made it."""
+    return document({**_versions(), **value})
+
+
 def document(value: dict[str, Any]) -> str:
     r"""A value as JSON text in which characters that cannot be printed are escaped.
 

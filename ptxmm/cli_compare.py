@@ -1,0 +1,137 @@
+"""The command `ptxmm compare`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmm.cli_options import colourful, cores, example, jobs_option, model_option, unicode
+from ptxmm.cli_output import say
+from ptxmm.errors import PtxmmError
+from ptxmm.options import Options
+
+if TYPE_CHECKING:
+    from ptxmm.compare import Comparison
+    from ptxmm.gpu.log import Run
+    from ptxmm.program import Program
+
+CODES = """\b
+Exit codes:
+  0  no final state was seen that a model forbids
+  1  one was: FORBIDDEN BUT SEEN
+  2  a log cannot be read or contradicts itself, or the command line is wrong
+  3  only "unknown" stands between and 0
+"""
+
+Item = tuple[tuple["Run", ...], str]
+
+
+@click.command(epilog=f"{CODES}\n{example('ptxmm compare runs.jsonl', 'ptxmm compare *.jsonl.gz', codes=False)}")
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@model_option
+@click.option("-k", "pattern", metavar="PATTERN", help="Only tests whose name contains PATTERN; * and ? match any.")
+@click.option("--tests", metavar="PATH", multiple=True, help="Say which tests differ from those of these files.")
+@click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
+              help="Unroll loops N times; what a cut loop leaves open is unknown.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(0, 1_000_000, min_open=True), default=60.0, show_default=True,
+              metavar="SECONDS", help="Give up on a test after this time: unknown.")  # fmt: skip
+@jobs_option
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw the rates of all tests (SVG).")
+@click.pass_context
+def compare(context: click.Context, /, logs: tuple[Path, ...], models: tuple[str, ...], pattern: str | None,
+            tests: tuple[str, ...], bound: int, timeout: float, jobs: int | None, output: str,
+            picture: Path | None) -> None:  # fmt: skip
+    """Hold what tests did on a GPU against a model.
+
+    LOG is what `ptxmm run` wrote. Each final state that was seen is asked of the model, under ptx-9.4 without -m.
+    """
+    from ptxmm.report.compare import CompareReport, compare_report, exit_code
+
+    start = time.perf_counter()
+    groups = _tests(logs, pattern, context)
+    report = CompareReport(partial(say, styled=True), colour=colourful(), unicode=unicode())
+    found = []
+    options = Options(bound=bound, timeout=timeout)
+    with closing(_compared(groups, models, options, jobs or cores(), tests)) as results:
+        for result in results:
+            found.append(result)
+            if output == "text":
+                report.add(result)
+    if output == "json":
+        say(compare_report(found))
+    else:
+        report.end(sum(map(len, groups)), time.perf_counter() - start)
+    if picture is not None:
+        _draw(picture, found)
+    context.exit(exit_code(found))
+
+
+def _tests(logs: tuple[Path, ...], pattern: str | None, context: click.Context) -> list[tuple[Run, ...]]:
+    from ptxmm.batch import matches
+    from ptxmm.compare import by_test
+    from ptxmm.gpu.log import read_log
+
+    groups = by_test(run for log in logs for run in read_log(log) if matches(run.name, pattern))
+    if not groups:
+        raise click.UsageError(f"no test matches -k {pattern!r}." if pattern else "the logs hold no run.", context)
+    return groups
+
+
+def _compared(groups: list[tuple[Run, ...]], models: tuple[str, ...], options: Options, jobs: int,
+              tests: tuple[str, ...]) -> Generator[Comparison, None, None]:  # fmt: skip
+    """The comparisons, in the order of the log, with a progress bar on a terminal."""
+    from ptxmm.batch import default_model, model_named
+    from ptxmm.pool import Pool
+    from ptxmm.report.progress import with_progress
+
+    names = models or (default_model(),)
+    for name in names:
+        model_named(name)
+    items = [(runs, name) for runs in groups for name in names]
+    work = partial(_compare, options=options, present=_present(tests) if tests else None)
+    jobs = min(jobs, len(items))
+    results: Iterator[Comparison] = map(work, items)
+    if jobs > 1:
+        results = Pool(work, items, _killed, jobs).ordered()
+    yield from with_progress(results, len(items), "compare")
+
+
+def _compare(item: Item, *, options: Options, present: dict[str, Program] | None) -> Comparison:
+    from ptxmm.batch import model_named
+    from ptxmm.compare import compare, since
+
+    runs, name = item
+    result = compare(runs, model_named(name), options)
+    return result if present is None else since(result, runs, present.get(runs[0].name))
+
+
+def _killed(item: Item) -> Comparison:
+    from ptxmm.compare import lost
+
+    return lost(item[0], item[1], "the process that decided it was killed (out of memory?)")
+
+
+def _present(paths: tuple[str, ...]) -> dict[str, Program]:
+    """The tests that files hold now, by name."""
+    from ptxmm.batch import find, read
+
+    files, complaints = find(paths)
+    if complaints:
+        raise PtxmmError(complaints[0])
+    return {program.full_name: program for file in files for program in read(file, None)}
+
+
+def _draw(picture: Path, found: list[Comparison]) -> None:
+    from ptxmm.report.rates import rates_svg
+
+    try:
+        picture.write_text(rates_svg(found, title="Rates of tests and of their controls"), encoding="utf-8")
+    except OSError as failed:
+        raise PtxmmError(f"{picture}: cannot be written: {failed.strerror}") from failed

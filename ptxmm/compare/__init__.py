@@ -1,0 +1,136 @@
+"""Logs of runs on a GPU held against a model: whether it allows each final state that was seen.
+
+    runs of one test -> its program, from the log's own text -> final states and rates -> the model -> a standing
+
+The log is not believed where it can be checked: its counts add up, its texts have their hashes, what it says of the
+condition in a state is computed again, and a control must be weaker than its test.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ptxmm.compare.asked import asked_of, of_controls, verdict
+from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
+from ptxmm.compare.standing import Comparison, Seen, Standing
+from ptxmm.errors import PtxmmError, Undecided, Unsupported
+from ptxmm.gpu.log import Run
+from ptxmm.gpu.statistics import Rate, exercised, rate_of, sentence, together
+from ptxmm.model import Model
+from ptxmm.options import Options
+from ptxmm.program import Hardware, Program, Quantifier
+from ptxmm.states import Reached
+from ptxmm.syntax import lit
+
+__all__ = ["Comparison", "Seen", "Standing", "by_test", "compare", "lost", "since"]
+
+
+def compare(runs: tuple[Run, ...], model: Model, options: Options) -> Comparison:
+    """All runs of one test against a model."""
+    start, blank = time.perf_counter(), _blank(runs, model.name)
+    try:
+        result = _compared(runs, model, options, blank)
+    except Unsupported as reason:
+        result = replace(blank, verdict="unsupported", told=str(reason))
+    except Undecided as reason:
+        result = replace(blank, standing=Standing.UNKNOWN, verdict="unknown", told=str(reason))
+    except PtxmmError as wrong:
+        result = replace(blank, standing=Standing.BROKEN, verdict="not asked", told=str(wrong))
+    return replace(result, seconds=time.perf_counter() - start)
+
+
+def _blank(runs: tuple[Run, ...], model: str) -> Comparison:
+    first, standing = runs[0], Standing.UNSUPPORTED
+    return Comparison(first.test, first.variant, first.path, first.hash, model, standing, condition=first.condition)
+
+
+def _compared(runs: tuple[Run, ...], model: Model, options: Options, blank: Comparison) -> Comparison:
+    ran = [run for run in runs if run.counted is not None]
+    if not ran:
+        return replace(blank, verdict="not asked", told="; ".join(dict.fromkeys(run.skipped or "" for run in runs)))
+    (program,) = lit.read(ran[0].text, ran[0].path)
+    leaves = named(program, ran)
+    states = seen_states(program, leaves, ran)
+    told, asked = asked_of(program, model, options, leaves, states)
+    states = (*told, *of_controls(ran, model, options, leaves, told))
+    judged = replace(
+        blank,
+        verdict=verdict(program, asked),
+        columns=ran[0].columns,
+        types=ran[0].types,
+        states=states,
+        profiles=tuple(dict.fromkeys(run.profile.name for run in ran)),
+        device="; ".join(dict.fromkeys(run.device.name for run in ran if run.device is not None)),
+        stuck=sum(run.counted.stuck for run in ran if run.counted is not None),
+        label=worst_label(ran),
+        notes=tuple(remarks(ran)),
+    )
+    return _stand(program, asked, ran, judged)
+
+
+def lost(runs: tuple[Run, ...], model: str, why: str) -> Comparison:
+    """What is known of a test whose comparison did not end."""
+    return replace(_blank(runs, model), standing=Standing.UNKNOWN, verdict="unknown", told=why)
+
+
+def since(result: Comparison, runs: tuple[Run, ...], present: Program | None) -> Comparison:
+    """The comparison with a note where the test that ran is not the `present` one of its name."""
+    if result.standing is Standing.BROKEN or (present is not None and _same(runs[0], present)):
+        return result
+    note = "there is no test of this name any more" if present is None else "the test is another one by now"
+    return replace(result, notes=(*result.notes, note))
+
+
+def _same(run: Run, present: Program) -> bool:
+    (ran,) = lit.read(run.text, run.path)
+    return _asked_only(ran) == _asked_only(present)
+
+
+def _asked_only(program: Program) -> Program:
+    return replace(program, path="", purpose="", expects=(), hardware=Hardware())
+
+
+def _stand(program: Program, asked: Reached | None, ran: list[Run], found: Comparison) -> Comparison:
+    failing = program.condition is not None and program.condition.quantifier is Quantifier.FORALL
+    tests = [(run, rate_of(run.counted, failing=failing)) for run in ran if run.counted is not None]
+    rates = [rate for _, rate in tests]
+    controls = [rate_of(run.control.counted, failing=failing) for run in ran if run.control is not None]
+    found = replace(found, rate=together(rates), control=together(controls) if controls else None)
+    surprises = [state for state in found.states if state.verdict == "forbidden"]
+    if surprises:
+        return replace(found, standing=Standing.FORBIDDEN_SEEN, told=_number(surprises))
+    doubts = [state.why for state in found.states if state.verdict == "unknown"]
+    doubts += [asked.why] if asked is not None and asked.verdict == "unknown" else []
+    if doubts:
+        return replace(found, standing=Standing.UNKNOWN, told=doubts[0])
+    if asked is None:
+        return replace(found, standing=Standing.AGREE, told=f"{len(found.states)} final states, all allowed")
+    if together(rates).seen:
+        return replace(found, standing=Standing.SEEN, told=sentence(together(rates), found.control))
+    if asked.verdict == "allowed":
+        return replace(found, standing=Standing.NOT_SEEN, told=f"0 of {together(rates).instances:,}")
+    return _zero(tests, failing, found)
+
+
+def _number(surprises: list[Seen]) -> str:
+    times = sum(state.count for state in surprises)
+    return f"{len(surprises)} final state{'s' if len(surprises) > 1 else ''}, {times:,} times"
+
+
+def _zero(tests: list[tuple[Run, Rate]], failing: bool, found: Comparison) -> Comparison:
+    """What a forbidden outcome that was not seen means: nothing, unless a control says that it could have been."""
+    whole = [(run, rate) for run, rate in tests if run.counted is not None and run.counted.audit.label != MERGED]
+    nothing = replace(found, standing=Standing.NOT_EXERCISED)
+    if not whole:
+        return replace(nothing, told="not exercised: the accesses of the test were merged, so it never ran")
+    if any(run.counted.unlisted for run, _ in whole if run.counted is not None):
+        return replace(nothing, told="not exercised: some states are not listed")
+    pairs = [(rate, rate_of(run.control.counted, failing=failing)) for run, rate in whole if run.control is not None]
+    shown = [(rate, control) for rate, control in pairs if exercised(rate, control)]
+    rate, control = together([r for r, _ in shown or pairs] or [r for _, r in whole]), None
+    if pairs:
+        control = together([c for _, c in shown or pairs])
+    if not shown and (control is None or not exercised(rate, control)):
+        return replace(nothing, told=sentence(rate, control), rate=rate, control=control)
+    return replace(found, standing=Standing.AGREE, told=sentence(rate, control), rate=rate, control=control)
