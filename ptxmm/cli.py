@@ -30,7 +30,6 @@ from ptxmm.cli_options import (
     width,
     witness_option,
 )
-from ptxmm.cli_measure import measure
 from ptxmm.cli_output import BROKEN_PIPE, complain, finish, lead_nowhere, prepare, say
 from ptxmm.cli_prove import prove
 from ptxmm.errors import PtxmmError
@@ -185,7 +184,6 @@ def models(output: str) -> None:
 
 
 cli.add_command(prove)
-cli.add_command(measure)
 cli.add_command(compare)
 
 
