@@ -3,6 +3,7 @@
 Kernels run in a stream in the order of their numbers: one starts when those before it have ended and all that they did
 is visible (PTX ISA 8.9.4). Kernels launched side by side are not ordered. A dependent kernel may start when every CTA
 of the other has executed `griddepcontrol.launch_dependents` or has ended; only `griddepcontrol.wait` waits for its end.
+What the other has not waited for may run on.
 """
 
 from __future__ import annotations
@@ -112,9 +113,14 @@ def kernels(program: Program) -> list[int]:
 
 
 def predecessors(program: Program, kernel: int) -> list[int]:
-    """The kernels that have ended before one starts."""
-    beside = {first for second, _, first in program.launches if second == kernel}
-    return [other for other in kernels(program) if other < kernel and other not in beside]
+    """The kernels that have ended before one starts: for a dependent kernel, no more than before the other started."""
+    launches = [(kind, first) for second, kind, first in program.launches if second == kernel]
+    beside = {first for _, first in launches}
+    found = [other for other in kernels(program) if other < kernel and other not in beside]
+    for kind, first in launches:
+        if kind == "dependent":
+            found = [other for other in found if other in predecessors(program, first)]
+    return found
 
 
 def _is(event: Event, *, wait: bool) -> bool:

@@ -18,9 +18,14 @@ def several(program: Program) -> bool:
 
 
 def ended_before(program: Program, kernel: int) -> list[int]:
-    """The kernels of the stream that have ended when one starts: all before it that it is not launched beside."""
+    """The kernels of the stream that have ended when one starts: all before it that it is not launched beside.
+
+    A dependent launch may come as soon as the kernel that it depends on runs: it waits for no more than that did.
+    """
     beside = {first for second, _, first in program.launches if second == kernel}
-    return sorted({t.place.kernel for t in program.threads if t.place.kernel < kernel} - beside)
+    over = {t.place.kernel for t in program.threads if t.place.kernel < kernel} - beside
+    first = depends_on(program, kernel)
+    return sorted(over if first is None else over & set(ended_before(program, first)))
 
 
 def depends_on(program: Program, kernel: int) -> int | None:
