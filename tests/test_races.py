@@ -241,6 +241,32 @@ def test_a_copy_that_nobody_waits_for_is_not_ordered_by_program_order() -> None:
     assert missing.why.startswith("nothing orders them: program order alone does not order")
 
 
+ASYNCHRONOUS = [
+    ("async/bulk-store[none]", "proxy fence", "`fence.proxy.async` before it"),
+    ("async/bulk-store-own[none]", "proxy fence", "`fence.proxy.async` before it"),
+    ("async/recycle[none]", "proxy fence", "`fence.proxy.async` before it"),
+    ("async/bulk-overwrite[memory-fence]", "proxy fence", "`fence.proxy.async` before it"),
+    ("async/bulk-load[relaxed]", "acquire", "`mbarrier.try_wait.parity.acquire.cta.shared::cta.b64`"),
+    ("mbarrier/mbarrier-message[relaxed-arrive]", "release", "`mbarrier.arrive.release.cta.shared::cta.b64`"),
+    ("cluster/remote-arrive[narrow-wait]", "scope", "`mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64`"),
+]
+
+
+@pytest.mark.parametrize(("name", "lacks", "instead"), ASYNCHRONOUS, ids=[name for name, _, _ in ASYNCHRONOUS])
+def test_what_copies_and_mbarriers_lack_is_told(name: str, lacks: str, instead: str) -> None:
+    path, _, variant = name.rstrip("]").partition("[")
+    (test,) = (t for t in read_programs(LITMUS / f"{path}.lit") if t.variant == variant)
+    (race,) = races(test).values()
+    (missing,) = race.missing
+    assert (missing.lacks, missing.instead) == ((lacks,), instead)
+
+
+def test_of_two_scopes_that_are_too_narrow_both_are_told() -> None:
+    (test,) = (t for t in read_programs(LITMUS / "cluster/remote-arrive.lit") if t.variant == "defaults")
+    (race,) = races(test).values()
+    assert [missing.lacks for missing in race.missing] == [("scope",), ("scope",)]
+
+
 # --- the hazard ------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,8 @@ from ptxmm.tags import includes
 
 PATHS, VISITS = 12, 3
 MEETINGS = ("sync_fence", "execbarcl", *BARRIERS)
-LINKS = {"reads": 0.1, "barrier": 0.1, "chain": 2.0, "meet": 2.0, "join": 2.5, "unseen": 3.0}
+MET = frozenset({"reads", "barrier", "phase"})
+LINKS = {"reads": 0.1, "barrier": 0.1, "phase": 0.1, "chain": 2.0, "meet": 2.2, "join": 2.5, "unseen": 3.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,9 @@ class Paths:
         for (read, _), write in draft.reads.items():
             if by_id[write].thread not in (-1, by_id[read].thread):
                 yield Link("reads", write, read)
+        for arrival, wait in draft.pairs.get("phase", ()):
+            if by_id[arrival].thread != by_id[wait].thread:
+                yield Link("phase", arrival, wait)
         yield from self._barriers()
         yield from self._joins()
         for read, write in draft.overwritten():

@@ -8,18 +8,19 @@ orders the pair, changes are taken back until each one that is left is needed, a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from ptxmm.encode import Encoding
 from ptxmm.events import Event
 from ptxmm.program import ClusterBarrier, Order, Proxy, ProxyFence
-from ptxmm.races.paths import Link, Paths
+from ptxmm.races.paths import MET, Link, Paths
 from ptxmm.races.strengths import levels, price_of
 from ptxmm.races.whatif import Aligned, Change, Draft, Exchanged, Fenced, Joined, Meeting, Seen, Stronger
 
 WORK, LEAST_TRIALS = 40_000, 60
+BY_VIEW = frozenset({Proxy.TEXTURE, Proxy.SURFACE, Proxy.CONSTANT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Search:
             found.append(self.strong)
         most = max(LEAST_TRIALS, WORK // len(self.draft.events))
         for cost, first, second, path in heapq.merge(self.paths.between(one, other), self.paths.between(other, one)):
-            self.connected |= bool(path) and all(link.kind in ("reads", "barrier") for link in path)
+            self.connected |= bool(path) and all(link.kind in MET for link in path)
             if cost >= min((remedy.cost for remedy in found), default=99.0):
                 break
             if self.trials >= most:
@@ -104,12 +105,18 @@ class Search:
         ]
         optional += [change for link in path for change in self._aligned(link)]
         optional += [change for link in path for change in self._arrived(link)]
-        for id, before in ((first, False), (second, True)):
-            proxy = self.by_id[id].proxy
-            if proxy is not Proxy.GENERIC and proxy.value in self.encoding.model.supports:
-                optional.append(Fenced(id, ProxyFence(kind=proxy.value), before))
+        optional += self._proxy_fences(first, second)
         remedy = self._least(first, second, path, needed, list(dict.fromkeys(optional)), cost)
         return self._pruned(remedy) if remedy is not None and needed else remedy
+
+    def _proxy_fences(self, first: int, second: int) -> Iterator[Fenced]:
+        """A fence beside an access by another proxy; to a copy before its start, and from a copy none is needed."""
+        for event, before in ((self.by_id[first], False), (self.by_id[second], True)):
+            known = event.proxy.value in self.encoding.model.supports
+            if event.proxy is Proxy.ASYNC and before and known:
+                yield Fenced(event.issue, ProxyFence(kind=event.proxy.value), before)
+            elif event.proxy in BY_VIEW and known:
+                yield Fenced(event.id, ProxyFence(kind=event.proxy.value), before)
 
     def _pruned(self, remedy: Remedy) -> Remedy:
         """Without the changes that turned out not to be needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ptxmm.encode import Encoding
-from ptxmm.program import Atomic, Fence, Load, Order, Proxy, Scope, Statement, Store
+from ptxmm.program import Atomic, Fence, Load, MbarrierArrive, MbarrierWait, Order, Proxy, Scope, Statement, Store
 from ptxmm.races.whatif import Aligned, Change, Fenced, Meeting, Stronger
 
 ORDERS: dict[type, tuple[Order, ...]] = {
@@ -13,19 +13,24 @@ ORDERS: dict[type, tuple[Order, ...]] = {
     Store: (Order.WEAK, Order.RELAXED, Order.RELEASE),
     Atomic: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
     Fence: (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL, Order.SC),
+    MbarrierArrive: (Order.RELAXED, Order.RELEASE),
+    MbarrierWait: (Order.RELAXED, Order.ACQUIRE),
 }
+Ranked = Load | Store | Atomic | Fence | MbarrierArrive | MbarrierWait
 ABOVE = {Order.ACQUIRE: (Order.ACQ_REL,), Order.RELEASE: (Order.ACQ_REL,)}
 
 
 def levels(encoding: Encoding, statement: Statement, *, strong: bool) -> list[Statement]:
     """An instruction at every strength above its own, the weakest first: by order, then by scope."""
-    if not isinstance(statement, Load | Store | Atomic | Fence):
+    if not isinstance(statement, Ranked):
         return []
     if isinstance(statement, Load | Store) and statement.proxy is not Proxy.GENERIC:
         return []
     if isinstance(statement, Load) and statement.readonly:
         return []
     scopes = [s for s in Scope if s is not Scope.CLUSTER or "cluster" in encoding.model.supports]
+    if isinstance(statement, MbarrierArrive | MbarrierWait):
+        scopes = [Scope.CTA, Scope.CLUSTER]
     found: list[Statement] = []
     for order in orders_of(statement, strong=strong):
         for scope in scopes:
@@ -40,7 +45,7 @@ def levels(encoding: Encoding, statement: Statement, *, strong: bool) -> list[St
     return [one for one in (*found, *extra) if one != statement]
 
 
-def orders_of(statement: Load | Store | Atomic | Fence, *, strong: bool) -> list[Order]:
+def orders_of(statement: Ranked, *, strong: bool) -> list[Order]:
     """The orders that an instruction could name and that hold all that its own does; with `strong`, only the first."""
     own, ladder = statement.order, ORDERS[type(statement)]
     above = [o for o in ladder if o in ABOVE[own]] if own in ABOVE and len(ladder) == 4 else ladder[ladder.index(own) :]

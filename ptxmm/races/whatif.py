@@ -17,7 +17,7 @@ from ptxmm.execution import Concrete, Unsettled
 from ptxmm.formula import Formulas
 from ptxmm.memory import Range
 from ptxmm.model import RELATIONS
-from ptxmm.program import Atomic, Order, Scope, Statement, Store
+from ptxmm.program import Atomic, Order, ProxyFence, Scope, Statement, Store
 from ptxmm.relation import Rel, Symbolic
 
 BARRIERS = ("syncbar", "syncwarp", "syncbarcl")
@@ -239,7 +239,9 @@ class Fenced:
         order, scope = getattr(self.fence, "order", Order.WEAK), getattr(self.fence, "scope", None)
         thread, node = draft.event(self.anchor).thread, -1
         event = Event(0, "F", thread, node, 1, statement=self.fence, order=order, scope=scope)
-        draft.insert(self.anchor, event, before=self.before)
+        id = draft.insert(self.anchor, event, before=self.before)
+        if "inspace" in draft.pairs and isinstance(self.fence, ProxyFence) and self.fence.space is None:
+            draft.pairs["inspace"] |= {(e.id, id) for e in draft.events if e.kind in "RW"}
 
 
 Change = Stronger | Aligned | Exchanged | Seen | Meeting | Joined | Fenced

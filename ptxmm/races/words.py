@@ -7,6 +7,7 @@ from ptxmm.events import Event, same_cta
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import Atomic, Bar, Barrier, ClusterBarrier, Fence, Load, Order, Scope, Statement, Store, WarpSync
 from ptxmm.races.remedies import Remedy, Search
+from ptxmm.races.strengths import Ranked
 from ptxmm.races.whatif import Aligned, Change, Draft, Exchanged, Fenced, Joined, Meeting, Seen, Stronger, exchange
 from ptxmm.tags import includes
 from ptxmm.verdict import Missing
@@ -78,8 +79,8 @@ class Words:
     def _stronger(self, change: Stronger) -> Missing:
         event = self.of[self._end(change.events)]
         was, now = change.was, change.statement
-        assert isinstance(was, Load | Store | Atomic | Fence)
-        assert isinstance(now, Load | Store | Atomic | Fence)
+        assert isinstance(was, Ranked)
+        assert isinstance(now, Ranked)
         lacks, parts = [], []
         if was.order is Order.WEAK:
             lacks.append("strength")
@@ -197,7 +198,8 @@ class Words:
 
     def _proxy(self, access: Event, fence: Statement, *, before: bool) -> Missing:
         instead = f"`fence.proxy.{getattr(fence, 'kind', '')}` {'before' if before else 'after'} it"
-        why = f"{self._where(access)} goes through the {access.proxy} proxy without a proxy fence; write {instead}"
+        proxy = getattr(fence, "kind", "")
+        why = f"{self._where(access)} goes through the {proxy} proxy without a proxy fence; write {instead}"
         return Missing(("proxy fence",), access.id, self._thread(access), _line(access), _text(access), why, instead)
 
     # --- names --------------------------------------------------------------------------------------------------------
