@@ -8,12 +8,13 @@ from itertools import pairwise
 
 from ptxmm.arith import shown
 from ptxmm.deadline import Deadline
+from ptxmm.deciding import Access, Word, deciding, word
 from ptxmm.execution import place_name
 from ptxmm.interleaving import Interleavings
 from ptxmm.lassos import Lasso, lasso
 from ptxmm.model import Model
 from ptxmm.program import Atomic, Load, Program, Store
-from ptxmm.sequential import Access, Word, is_exact, is_sound, word
+from ptxmm.sequential import is_exact, is_sound
 from ptxmm.unroll import loops_of
 from ptxmm.verdict import Answer, Execution, Happening
 
@@ -32,7 +33,7 @@ def endless(program: Program, model: Model, progress: str, deadline: Deadline) -
     """Whether an interleaving never ends under a progress model; `no` only where these are all executions."""
     if not is_sound(program, model):
         return Answer("unknown")
-    found = Interleavings(program, deadline)
+    found = Interleavings(deciding(program), deadline)
     rounds = lasso(found, progress)
     if rounds is not None:
         witness = _execution(found, rounds)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ptxmm import arith
 from ptxmm.deadline import Deadline
+from ptxmm.deciding import Access, word
 from ptxmm.events import start_value
 from ptxmm.memory import initial
 from ptxmm.program import (
@@ -28,7 +29,7 @@ from ptxmm.program import (
     Reg,
     Store,
 )
-from ptxmm.sequential import Access, accesses, word
+from ptxmm.sequential import accesses
 from ptxmm.values import Possible, Table, cut, evaluate, extended
 
 STATES = 10_000

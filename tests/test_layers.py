@@ -26,7 +26,7 @@ LAYERS = [
     "isa_tiles",
     "isa_proxies",
     "events evaluation isa",
-    "accesses aligned arrivals chains features forced mbarrier_reach tags syntax",
+    "accesses aligned arrivals chains deciding features forced mbarrier_reach tags syntax",
     "mbarrier_certain gpu",
     "counters transfers mbarriers",
     "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps sequential",
