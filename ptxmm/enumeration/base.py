@@ -127,7 +127,7 @@ class Strand:
                         "inspace": there is not None and flight.in_space(program, one, two, there),
                         "mbloc": flight.same_mbarrier(one, two),
                         "acquires": flight.acquires(one, two),
-                        "same-copy": inside and flight.same_copy(one, two),
+                        "same-copy": flight.same_copy(one, two),
                     }
                 for name, true in holds.items():
                     if true:

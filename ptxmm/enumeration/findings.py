@@ -128,7 +128,8 @@ def collect(search: Search, found: Findings, *, races: bool, undefined: bool) ->
     search.ends = lambda ends: everything or barriers or adds_by_its_ends(ends)
     search.wanted = lambda skeleton: everything or barriers or adds(skeleton, found, memory=memory)
     search.matters = lambda skeleton, start: (
-        adds(skeleton, found, memory=memory) or (undefined and not found.flagged and may_be_undefined(skeleton))
+        adds(skeleton, found, memory=memory)
+        or (bool(search.rules.flags) and not found.flagged)
         or (races and may_race(skeleton, start, found))
     )  # fmt: skip
     for execution in search:
@@ -145,11 +146,6 @@ def collect(search: Search, found: Findings, *, races: bool, undefined: bool) ->
         if execution.skeleton.finished and not execution.undefined:
             note_states(execution, found)
         found.cut |= any(path.end == "cut" for path in execution.skeleton.paths)
-
-
-def may_be_undefined(skeleton: Skeleton) -> bool:
-    """Whether flags of the model may say that a step is undefined: with copies, mbarriers, and far shared memory."""
-    return any(step.kind in "SGA" or flight.owner(skeleton.program, event) for event, step in skeleton.steps())
 
 
 def raised(meaning: Meaning) -> str:

@@ -101,7 +101,9 @@ def acquires(fence: Event, read: Event) -> bool:
 
 def same_copy(one: Event, other: Event) -> bool:
     """Whether one copy of a thread does both out of program order."""
-    return one.step is not None and other.step is not None and one.step.late and one.step.issue == other.step.issue
+    if one.step is None or other.step is None or one.thread != other.thread:
+        return False
+    return one.step.late and one.step.issue == other.step.issue
 
 
 # --- relations within a thread ---------------------------------------------------------------------------------------

@@ -185,7 +185,8 @@ def theory(model: Model, also: Collection[str], empty: Collection[str] = (), fla
                 if flag and flagged is not None and name.startswith(flagged):
                     latest[name] = own = f"{name}#{number}"
                     found += parted.defined(own, body)
-                    flags.append((own, check, negated))
+                    if body != Empty() or not negated:
+                        flags.append((own, check, negated))
                 if not flag:
                     when = stage(body, stages)
                     body, dues = parted.split(body, when)

@@ -1,0 +1,195 @@
+"""Small random tests with mbarriers, copies, tensor maps, clusters and kernels, as text: two or three threads.
+
+A scene is what memory there is, where the threads are, and what they may do; a move that begins with `@` and numbers
+is for those threads only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as some
+
+from ptxmm.program import Program
+from ptxmm.syntax.lit import read
+
+WAIT = "await mbarrier.try_wait.parity{how}.shared::cta.b64 [m], {p};"
+FENCES = (
+    "fence.proxy.async;",
+    "fence.proxy.async.shared::cta;",
+    "fence.proxy.async.global;",
+    "fence.acq_rel.cta;",
+    "fence.acq_rel.cluster;",
+)
+WAITS = tuple(
+    WAIT.format(how=how, p=p)
+    for how in ("", ".acquire.cluster", ".relaxed.cta")
+    for p in (0, 0, 1)
+)  # fmt: skip
+ARRIVALS = (
+    "mbarrier.arrive.shared::cta.b64 _, [m];",
+    "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m];",
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;",
+)
+FLAG = ("st.release.gpu.global.u32 [f], 1;", "st.relaxed.gpu.global.u32 [f], 1;", "ld.acquire.gpu.global.u32 r, [f];")
+GROUPS = (
+    "cp.async.bulk.commit_group;",
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;",
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 1;",
+)
+LOAD = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [m];"
+ARMED = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16; " + LOAD
+STORE = "cp.async.bulk.global.shared::cta.bulk_group [h], [s], 16;"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a test declares, the places of its threads, what they may do, and what memory the question names."""
+
+    memory: str
+    places: tuple[str, ...]
+    moves: tuple[str, ...]
+    asked: tuple[str, ...] = ()
+    launch: tuple[str, ...] = ("",)
+
+
+ONE_CTA = Scene(
+    """.shared @ d0.c0.b0 .mbarrier m({count});
+    .shared @ d0.c0.b0 .u32 s[4];
+    .global .u32 g[4] = {{1, 0, 0, 0}};
+    .global .u32 h[4];
+    .global .u32 f;""",
+    ("d0.c0.b0", "d0.c0.b0", "d0.c0.b0"),
+    (
+        ARMED, ARMED, LOAD, *ARRIVALS, *WAITS, *FENCES, *FLAG, STORE + GROUPS[1], STORE + GROUPS[2], STORE, *GROUPS,
+        "ld.weak.shared::cta.u32 r, [s];", "ld.weak.shared::cta.u32 r, [s];", "st.weak.shared::cta.u32 [s], 2;",
+        "st.relaxed.cta.shared::cta.u32 [s], 2;", "st.weak.global.u32 [g], 3;", "ld.weak.global.u32 r, [h];",
+        "bar.sync 0;", "ld.relaxed.cta.shared::cta.u32 r, [s];",
+        "mbarrier.test_wait.parity.shared::cta.b64 r, [m], 0;", "mbarrier.test_wait.parity.shared::cta.b64 r, [m], 1;",
+        "mbarrier.arrive.shared::cta.b64 t, [m]; await mbarrier.try_wait.shared::cta.b64 [m], t;",
+        "mbarrier.arrive_drop.shared::cta.b64 _, [m];", "mbarrier.inval.shared::cta.b64 [m];",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [m], 16;",
+        "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m], 16;",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [h], [s], 16;" + GROUPS[1],
+        "atom.relaxed.gpu.global.add.u32 r, [h], 1;",
+    ),
+    ("s", "h"),
+)  # fmt: skip
+GENERIC = Scene(
+    ONE_CTA.memory,
+    ONE_CTA.places,
+    (
+        "cp.async.ca.shared::cta.global [s], [g], 16;", "cp.async.ca.shared::cta.global [s], [g], 4;",
+        "cp.async.ca.shared::cta.global [s], [g], 16; cp.async.wait_all;",
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [m];", "cp.async.mbarrier.arrive.shared::cta.b64 [m];",
+        "cp.async.commit_group;", "cp.async.wait_group 0;", "cp.async.wait_group 1;", "cp.async.wait_all;",
+        *ARRIVALS[:2], *WAITS, *FLAG, "ld.weak.shared::cta.u32 r, [s];", "st.weak.shared::cta.u32 [s], 2;",
+        "st.weak.global.u32 [g], 3;", "bar.sync 0;", "fence.acq_rel.cta;",
+    ),
+    ("s",),
+)  # fmt: skip
+CLUSTER = Scene(
+    """.shared @ d0.c0.* .mbarrier m({count});
+    .shared @ d0.c0.* .u32 s[4];
+    .global .u32 g[4] = {{1, 0, 0, 0}};
+    .global .u32 h[4];
+    .global .u32 f;""",
+    ("d0.c0.b0", "d0.c0.b1", "d0.c0.b1"),
+    (
+        ARMED, LOAD, *ARRIVALS, *WAITS, *FENCES, *FLAG, STORE + GROUPS[1],
+        "ld.weak.shared::cta.u32 r, [s];", "st.weak.shared::cta.u32 [s], 2;", "st.weak.shared::cluster.u32 [s@b1], 3;",
+        "ld.weak.shared::cluster.u32 r, [s@b1];", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [m@b1];",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [m@b1];",
+        "barrier.cluster.arrive; barrier.cluster.wait;", "barrier.cluster.arrive.relaxed; barrier.cluster.wait;",
+        "barrier.cluster.arrive; barrier.cluster.wait;",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [s@b1], 4, [m@b1];",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [s@b1], 5, [m@b1];",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 4;",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [g], 16, [m], 3;",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s@b1], [g], 16, [m@b1];",
+        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+        "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster;",
+        "fence.release.sync_restrict::shared::cta.cluster;", "fence.acquire.sync_restrict::shared::cluster.cluster;",
+    ),
+    ("s@b1",),
+)  # fmt: skip
+MAPS = Scene(
+    """.shared @ d0.c0.b0 .mbarrier m({count});
+    .shared @ d0.c0.b0 .u32 s[4];
+    .shared @ d0.c0.b0 .tensormap E -> b;
+    .global .u32 a[4] = {{1, 0, 0, 0}};
+    .global .u32 b[4] = {{2, 0, 0, 0}};
+    .global .tensormap D -> a{acquired};
+    .global .u32 f;""",
+    ("d0.c0.b0", "d0.c0.b0", "d0.c1.b1"),
+    (
+        "@01 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16; cp.async.bulk.tensor.1d.shared::cta.global.tile"
+        ".mbarrier::complete_tx::bytes [s], [D, {0}], [m];",
+        "@01 cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [D, {0}], [s];" + GROUPS[1],
+        "@01 " + ARRIVALS[0], "@01 " + WAITS[0], "@01 ld.weak.shared::cta.u32 r, [s];",
+        "ld.weak.global.u32 r, [a];", *FLAG,
+        "st.weak.global.u64 [D], &b;", "tensormap.replace.tile.global_address.global.b1024.b64 [D], &b;",
+        "fence.proxy.tensormap::generic.release.gpu;", "fence.proxy.tensormap::generic.release.cta;",
+        "fence.proxy.tensormap::generic.acquire.gpu [D], 128;", "fence.proxy.tensormap::generic.acquire.sys [D], 128;",
+        "@01 tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [D], [E], 128;",
+        "bar.sync 0;", "st.weak.global.u32 [a], 3;", "fence.proxy.async;",
+    ),
+    ("a", "b"),
+)  # fmt: skip
+KERNELS = Scene(
+    """.shared @ k0.d0.c0.b0 .u32 s[4] = {{1, 0, 0, 0}};
+    .shared @ k1.d0.c1.b1 .mbarrier m({count});
+    .shared @ k1.d0.c1.b1 .u32 t[4];
+    .global .u32 g[4];
+    .global .u32 f;""",
+    ("k0.d0.c0.b0", "k1.d0.c1.b1", "k0.d0.c2.b2"),
+    (
+        "@0 cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;" + GROUPS[1],
+        "@0 cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;" + GROUPS[2],
+        "@1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16; cp.async.bulk.shared::cta.global"
+        ".mbarrier::complete_tx::bytes [t], [g], 16, [m]; await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;",
+        "@1 ld.weak.shared::cta.u32 r, [t];", "st.weak.global.u32 [g], 2;", "ld.weak.global.u32 r, [g];", *FLAG,
+        "@1 griddepcontrol.wait;", "@0 griddepcontrol.launch_dependents;", "@2 griddepcontrol.launch_dependents;",
+        "fence.acq_rel.sys;", "fence.acq_rel.gpu;", "fence.proxy.async;",
+    ),
+    ("g",),
+    ("", "launch k1 with k0;", "launch k1 dependent k0;", "launch k1 dependent k0;"),
+)  # fmt: skip
+SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, KERNELS)
+
+
+def fits(move: str, number: int) -> str:
+    """What a thread does in this move; nothing, where it is for others."""
+    who, _, text = move.partition(" ") if move[0] == "@" else ("", "", move)
+    return text if not who or str(number) in who else ""
+
+
+@some.composite
+def asynchronous_texts(draw: some.DrawFn, scenes: tuple[Scene, ...] = SCENES, moves: int = 6) -> str:
+    """The text of a small test, with so many moves at most."""
+    scene = draw(some.sampled_from(scenes))
+    places = scene.places[: draw(some.sampled_from((2, 2, 3)))]
+    bodies: list[list[str]] = [[] for _ in places]
+    fitting = [[text for move in scene.moves if (text := fits(move, n))] for n in range(len(places))]
+    for _ in range(draw(some.integers(2, moves))):
+        number = draw(some.integers(0, len(places) - 1))
+        bodies[number].append(draw(some.sampled_from(fitting[number])))
+    count, acquired = draw(some.sampled_from((1, 1, 2))), draw(some.sampled_from((" acquired", "")))
+    threads, asked = [], [f"{one} == 0" for one in scene.asked]
+    for number, (place, body) in enumerate(zip(places, bodies, strict=True)):
+        lines = []
+        for at, move in enumerate(body):
+            line = move.replace(" r, ", f" r{at}, ")
+            asked += [f"T{number}.r{at} == 0"] if f" r{at}, " in line else []
+            lines.append(line)
+        threads.append(f"thread T{number} @ {place} {{\n    " + "\n    ".join(lines) + "\n}")
+    memory = scene.memory.format(count=count, acquired=acquired)
+    launch = draw(some.sampled_from(scene.launch))
+    return "\n".join(["ptx drawn", memory, *threads, launch, f"exists ({' && '.join(asked)})"])
+
+
+def asynchronous(scenes: tuple[Scene, ...] = SCENES, moves: int = 6) -> some.SearchStrategy[Program]:
+    """A small test."""
+    return asynchronous_texts(scenes, moves).map(lambda text: read(text, "drawn.lit")[0])
