@@ -1,0 +1,104 @@
+"""The command `ptxmm measure`."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmm.cli_options import example, width
+from ptxmm.cli_output import complain, say
+from ptxmm.errors import PtxmmError
+
+if TYPE_CHECKING:
+    from ptxmm.gpu.measure.machine import Machine
+    from ptxmm.gpu.measure.measure import Measure
+    from ptxmm.gpu.measure.results import Measurement
+
+CODES = """\b
+Exit codes:
+  0  measured; what the numbers say of the claims is in the output
+  1  a negative control showed something, or a wait did not end: the measurement contradicts itself
+  2  no GPU, no CuPy, or the command line cannot be read
+"""
+INTERRUPTED = 130
+
+
+EXAMPLES = example("ptxmm measure wait-cost", "ptxmm measure --all --plot pictures --json > all.json", codes=False)
+
+
+@click.command(epilog=f"{CODES}\n{EXAMPLES}")
+@click.argument("names", metavar="NAME...", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Measure everything.")
+@click.option("--list", "listed", is_flag=True, help="Say what can be measured, and which claims it looks at.")
+@click.option("--seconds", type=click.FloatRange(0, 100_000, min_open=True), default=10.0, show_default=True,
+              metavar="SECONDS", help="Repeat each NAME for this long; a few rounds in any case.")  # fmt: skip
+@click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of the arms.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of text.")
+@click.option("--plot", "plotted", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="Draw each measurement too, as DIR/NAME.svg.")  # fmt: skip
+@click.pass_context
+def measure(context: click.Context, /, names: tuple[str, ...], every: bool, listed: bool, seconds: float, seed: int,
+            device: int, as_json: bool, plotted: Path | None) -> None:  # fmt: skip
+    """Measure on this machine's GPU what forms of synchronisation cost, and where a missing one shows.
+
+    NAME is a measurement; --list tells which there are.
+    """
+    from ptxmm.gpu.measure.catalogue import MEASURES
+    from ptxmm.report.measure import exit_code, list_text, measure_report, measurement_text
+
+    if listed:
+        say(list_text(MEASURES.values(), width()))
+        return
+    if bool(names) == every:
+        raise click.UsageError("Name measurements, or say --all.", context)
+    for name in names:
+        if name not in MEASURES:
+            raise click.UsageError(f"{name!r} is no measurement: choose from {', '.join(MEASURES)}.", context)
+    from ptxmm.gpu.measure.machine import Machine
+
+    machine, found, interrupted, failed = Machine(device), [], False, False
+    for name in names or MEASURES:
+        try:
+            result, interrupted = _measured(MEASURES[name], machine, seconds, seed)
+        except PtxmmError as wrong:
+            complain(f"ptxmm: {wrong}")
+            failed = True
+            continue
+        found.append(result)
+        if not as_json:
+            say(measurement_text(result, width()) + "\n")
+        if plotted is not None:
+            _draw(result, plotted)
+        if interrupted:
+            break
+    if as_json:
+        say(measure_report(found))
+    context.exit(INTERRUPTED if interrupted else 2 if failed else exit_code(found))
+
+
+def _measured(measure: Measure, machine: Machine, seconds: float, seed: int) -> tuple[Measurement, bool]:
+    """A measurement, and whether it was cut short: what was measured until then is kept."""
+    from ptxmm.gpu.measure.measure import finished, series_of
+    from ptxmm.report.progress import with_progress
+
+    start, series, interrupted = time.perf_counter(), [], False
+    try:
+        found = series_of(measure, machine, seconds, seed)
+        with closing(with_progress(found, len(measure.settings), measure.name)) as shown:
+            for each in shown:
+                series.append(each)
+    except KeyboardInterrupt:
+        interrupted = True
+    return finished(measure, machine, tuple(series), start), interrupted
+
+
+def _draw(found: Measurement, folder: Path) -> None:
+    from ptxmm.report.measure_svg import measurement_svg
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{found.name}.svg").write_text(measurement_svg(found), encoding="utf-8")

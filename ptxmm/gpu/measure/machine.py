@@ -1,0 +1,153 @@
+"""A GPU as the measurements use it: modules from text, arrays, timed launches, tensor maps."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ptxmm.errors import PtxmmError
+from ptxmm.gpu.measure.results import Device
+from ptxmm.gpu.measure.statistics import Count
+
+MISSING = "a GPU is used through CuPy, which is not installed: pip install cupy-cuda13x (or cupy-cuda12x for CUDA 12)"
+DRIVER = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
+SLOTS = 8
+WRONG, TRIED, STUCK, CYCLES, EXTRA = range(5)
+UINT32, FLOAT32 = 2, 7
+
+
+class Machine:
+    """One GPU. Arrays whose addresses it hands out live until `release`."""
+
+    def __init__(self, number: int = 0) -> None:
+        try:
+            self.cp: Any = importlib.import_module("cupy")
+        except ImportError:
+            raise PtxmmError(MISSING) from None
+        self.np: Any = importlib.import_module("numpy")
+        try:
+            count = self.cp.cuda.runtime.getDeviceCount()
+            found = self.cp.cuda.runtime.getDeviceProperties(number) if number < count else None
+        except Exception as failed:
+            raise PtxmmError(f"no GPU can be used: {_first_line(failed)}") from None
+        if found is None:
+            raise PtxmmError(f"no GPU can be used: the driver finds {count}, and number {number} is asked for")
+        self.cp.cuda.Device(number).use()
+        self.number = number
+        self.kept: list[Any] = []
+        self.capability = (int(found["major"]), int(found["minor"]))
+        self.device = Device(
+            found["name"].decode(),
+            "{}.{}".format(*self.capability),
+            int(found["multiProcessorCount"]),
+            _driver(self.cp),
+            self.cp.__version__,
+            "{}.{}".format(*self.cp.cuda.nvrtc.getVersion()),
+        )
+        self.multiprocessors = self.device.multiprocessors
+
+    def module(self, text: str) -> Any:
+        """The kernels of a text of CUDA C++, compiled for this GPU with the instructions of its architecture alone."""
+        major, minor = self.capability
+        specific = "a" if major >= 9 else ""
+        module = self.cp.RawModule(code=text, options=("-std=c++17", f"-arch=sm_{major}{minor}{specific}"))
+        try:
+            module.compile()
+        except Exception as failed:
+            raise PtxmmError(f"the kernels cannot be compiled here: {_first_line(failed)}") from None
+        return module
+
+    def zeros(self, count: int, kind: str = "uint32") -> Any:
+        return self.cp.zeros(count, kind)
+
+    def results(self) -> Any:
+        """Where a kernel reports what it counted."""
+        return self.zeros(SLOTS, "uint64")
+
+    def words(self, values: Sequence[int], kind: str = "uint64") -> Any:
+        """Values as an array on the GPU."""
+        return self.cp.asarray(self.np.array(values, kind))
+
+    def launch(self, kernel: Any, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
+        """Start a kernel; integers are passed as `u32`."""
+        passed = tuple(self.np.uint32(each) if isinstance(each, int) else each for each in arguments)
+        kernel((grid,), (block,), passed, shared_mem=shared)
+
+    def timed(self, work: Callable[[], None]) -> float:
+        """The milliseconds that the GPU spends on some work."""
+        start, end = self.cp.cuda.Event(), self.cp.cuda.Event()
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        return float(self.cp.cuda.get_elapsed_time(start, end))
+
+    def counted(self, out: Any) -> tuple[Count, tuple[int, ...]]:
+        """What a kernel reported, and all of its slots."""
+        slots = tuple(int(each) for each in out.get())
+        return Count(slots[WRONG], slots[TRIED], slots[STUCK]), slots
+
+    def aligned(self, bytes: int, alignment: int) -> Any:
+        """Zeroed bytes at an address that is a multiple of `alignment`."""
+        pool = self.zeros(bytes + alignment, "uint8")
+        start = -pool.data.ptr % alignment
+        return pool[start : start + bytes]
+
+    def address(self, array: Any) -> int:
+        """Where an array lies. It is kept, because what knows an address alone keeps nothing alive."""
+        self.kept.append(array)
+        return int(array.data.ptr)
+
+    def release(self) -> None:
+        """Let go of what was kept, and of memory that nothing uses."""
+        self.kept.clear()
+        self.cp.get_default_memory_pool().free_all_blocks()
+
+    def tensor_map(self, address: int, columns: int, rows: int, height: int, kind: int = UINT32) -> bytes:
+        """A tensor map: `rows` of `columns` words of 4 bytes from `address`, in boxes of `height` whole rows."""
+        memory = ctypes.create_string_buffer(128 + 64)
+        at = (ctypes.addressof(memory) + 63) & ~63
+        code = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled(
+            ctypes.c_void_p(at), kind, 2, ctypes.c_void_p(address),
+            (ctypes.c_uint64 * 2)(columns, rows), (ctypes.c_uint64 * 1)(4 * columns),
+            (ctypes.c_uint32 * 2)(columns, height), (ctypes.c_uint32 * 2)(1, 1), 0, 0, 0, 0,
+        )  # fmt: skip
+        if code:
+            raise PtxmmError(f"the driver refuses a tensor map: error {code}")
+        return ctypes.string_at(at, 128)
+
+    def maps(self, encoded: Sequence[bytes]) -> Any:
+        """Tensor maps in global memory, one after another."""
+        array = self.aligned(128 * len(encoded), 128)
+        array.set(self.np.frombuffer(b"".join(encoded), self.np.uint8))
+        return array
+
+    def by_value(self, data: bytes) -> Any:
+        """Bytes that a kernel takes as one parameter."""
+        return self.np.frombuffer(data, f"V{len(data)}")
+
+    def copy_bandwidth(self, megabytes: int = 512) -> float:
+        """Bytes that the GPU reads and writes a second when it copies, the median of nine copies."""
+        bytes = megabytes << 20
+        a, b = self.cp.full(bytes // 4, 0x3F5A1B2C, "uint32"), self.zeros(bytes // 4)
+        stream = self.cp.cuda.get_current_stream().ptr
+        runtime = self.cp.cuda.runtime
+        times = [self.timed(lambda: runtime.memcpyAsync(b.data.ptr, a.data.ptr, bytes, 3, stream)) for _ in range(10)]
+        return 2e3 * bytes / sorted(times[1:])[4]
+
+
+def _first_line(failed: Exception) -> str:
+    lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else type(failed).__name__)
+
+
+def _driver(cp: Any) -> str:
+    try:
+        found = DRIVER.search(Path("/proc/driver/nvidia/version").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1] if found else f"CUDA {cp.cuda.runtime.driverGetVersion()}"

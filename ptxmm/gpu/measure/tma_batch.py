@@ -1,0 +1,112 @@
+"""How fast a kernel reads several inputs by TMA, by how it uses its mbarriers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.gpu.measure.arms import Arm, Plan, Reading
+from ptxmm.gpu.measure.claims import Stated, costs, every
+from ptxmm.gpu.measure.machine import FLOAT32, STUCK, Machine
+from ptxmm.gpu.measure.measure import Lab, Measure
+from ptxmm.gpu.measure.results import Role
+from ptxmm.gpu.measure.sources import source
+from ptxmm.gpu.measure.statistics import Count
+
+STAGED = "tile[i][j]"
+SERIAL, SERIAL_ALL = "per load: init, sync, wait, sync, inval", "per load, every thread inits and invals"
+BATCHED, SINGLE, ELECTED = "batched, N barriers", "one barrier for N copies", "batched, one thread waits, bar.sync"
+PLAIN = "plain loads, no TMA"
+FORMS = {
+    BATCHED: ("BATCH_ALL_WAIT", STAGED),
+    SERIAL: ("SERIAL(tid == 0)", STAGED),
+    SERIAL_ALL: ("SERIAL(true)", STAGED),
+    ELECTED: ("BATCH_ONE_WAITS", STAGED),
+    SINGLE: ("TOGETHER(true, COPY_TILE, false)", STAGED),
+    "one barrier, copies before expect_tx": ("TOGETHER(false, COPY_TILE, true)", STAGED),
+    "one barrier, copies without a tensor map": ("TOGETHER(true, COPY_FLAT, false)", STAGED),
+    PLAIN: ("NOTHING", "in.of[i][(u64)at * 256 + j]"),
+}
+"""Each form by how it loads, as a macro of the kernel's file, and where the sum reads what was loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How many inputs, and how many threads a CTA has."""
+
+    inputs: int
+    threads: int
+
+
+SETTINGS = tuple(Setting(inputs, threads) for threads in (128, 256) for inputs in (1, 2, 4, 8))
+TILES = 1 << 16
+THOUSANDS = TILES
+
+
+def _filling(id: str, inputs: int, load: str, read: str) -> dict[str, str]:
+    shared = "true" if load.startswith("TOGETHER") else "false"
+    return {"ID": id, "N": str(inputs), "SHARED": shared, "LOAD": load, "READ": read}
+
+
+def prepare(machine: Machine) -> Lab:
+    """Eight inputs of 256 MB each, their tensor maps, and the plan of each setting."""
+    cp, sms = machine.cp, machine.multiprocessors
+    names = {(n, form): f"{n}_{number}" for n in (1, 2, 4, 8) for number, form in enumerate(FORMS)}
+    fillings = [_filling(id, n, *FORMS[form]) for (n, form), id in names.items()]
+    module = machine.module(source("tma", "tma_batch", arms={"each": fillings}))
+    inputs = [cp.empty(TILES * 1024, "float32") for _ in range(8)]
+    to = cp.empty(TILES * 1024, "float32")
+    for number, each in enumerate(inputs):
+        machine.launch(module.get_function("fill"), 8 * sms, 256, each, THOUSANDS, 77 * number + 1)
+    maps = machine.by_value(
+        b"".join(machine.tensor_map(machine.address(each), 256, 4 * TILES, 4, FLOAT32) for each in inputs)
+    )
+    addresses = machine.by_value(b"".join(machine.address(each).to_bytes(8, "little") for each in inputs))
+
+    def arm(setting: Setting, form: str) -> Arm:
+        kernel = module.get_function(f"sum_{names[setting.inputs, form]}")
+        judged: list[Count] = []
+
+        def run() -> Reading:
+            out = machine.results()
+            to.fill(float("nan"))
+            took = machine.timed(lambda: machine.launch(kernel, TILES, setting.threads, maps, addresses, to, out))
+            if not judged:
+                check = module.get_function("check")
+                machine.launch(check, 8 * sms, 256, addresses, to, THOUSANDS, setting.inputs, out)
+                judged.append(machine.counted(out)[0])
+                return Reading(1e3 * took, judged[0])
+            return Reading(1e3 * took, Count(0, 0, int(out[STUCK])))
+
+        # Initialising from many threads at once is undefined in PTX: what it does is the question.
+        return Arm(form, Role.SUBJECT if form == SERIAL_ALL else Role.NEGATIVE, run)
+
+    def plan(setting: Setting) -> Plan:
+        told = f"{setting.inputs} inputs, CTAs of {setting.threads} threads"
+        return Plan("sum of N inputs", told, tuple(arm(setting, f) for f in FORMS), "µs", "wrong words", BATCHED)
+
+    return plan
+
+
+NAME = "sum of N inputs"
+MEASURE = Measure(
+    "tma-batch",
+    "Does it pay to start all copies before the first wait, and is TMA faster than plain loads?",
+    SETTINGS,
+    prepare,
+    (
+        Stated(
+            "With 8 inputs, a wait after each copy takes 10 % longer or more than a batch.",
+            costs(NAME, SERIAL, "8 inputs", least=1.1),
+        ),
+        Stated(
+            "With 1 to 4 inputs and CTAs of 128 threads it does not, within 4 %: other CTAs hide it.",
+            every(*(costs(NAME, SERIAL, f"{n} inputs, CTAs of 128", least=0.96, most=1.04) for n in (1, 2, 4))),
+        ),
+        Stated(
+            "One barrier or N, one waiting thread or all: the same, within 4 %.",
+            every(costs(NAME, SINGLE, least=0.96, most=1.04), costs(NAME, ELECTED, least=0.96, most=1.04)),
+        ),
+        Stated("Plain loads are as fast, within 5 %.", costs(NAME, PLAIN, least=0.95, most=1.05)),
+    ),
+    needs=(9, 0),
+)
