@@ -15,6 +15,7 @@ import click
 from ptxmm import __version__
 from ptxmm.batch import REPORT_IT, matches, read
 from ptxmm.cli_compare import compare
+from ptxmm.cli_measure import measure
 from ptxmm.cli_options import (
     Batch,
     colourful,
@@ -184,6 +185,7 @@ def models(output: str) -> None:
 
 
 cli.add_command(prove)
+cli.add_command(measure)
 cli.add_command(compare)
 
 
