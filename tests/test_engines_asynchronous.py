@@ -8,7 +8,7 @@ import pytest
 from building import model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from random_asynchronous import CLUSTER, GENERIC, KERNELS, MAPS, ONE_CTA, Scene, asynchronous
+from random_asynchronous import CLUSTER, GENERIC, KERNELS, MAPS, ONE_CTA, asynchronous
 
 from ptxmm import check as solver
 from ptxmm import enumeration
