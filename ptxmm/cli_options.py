@@ -96,7 +96,7 @@ jobs_option = click.option(
 )
 property_option = click.option(
     "--property", "properties", callback=_properties, metavar="WORD[,WORD]...",
-    help="What to decide: outcome, race, hang. Default: outcome, and all that the test states.",
+    help="What to decide: outcome, race, hang, undefined. Default: outcome, and all that the test states.",
 )  # fmt: skip
 progress_option = click.option(
     "--progress", type=click.Choice(PROGRESS), default="fair", show_default=True,
