@@ -167,12 +167,15 @@ def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: 
     questions.update((name, formulas.both(literal, order)) for name, literal in anywhere.items())
     sound = [-encoding.bad] if encoding.base.mbarriers.all else []
     answers = ask(encoding, {n: formulas.conj([lit, *(sound if n != "bad" else [])]) for n, lit in questions.items()})
-    result = _uncertain(encoding, answers, result)
+    result = _uncertain(encoding, answers, options, result)
     return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result
 
 
-def _uncertain(encoding: Encoding, answers: dict[str, Found], result: Result) -> Result:
-    """Turn verdicts into `unknown` where executions were not followed to their end."""
+def _uncertain(encoding: Encoding, answers: dict[str, Found], options: Options, result: Result) -> Result:
+    """Turn verdicts into `unknown` where executions were not followed to their end.
+
+    Of an answer to `hang` alone, nothing is said here: it knows itself whether it depends on a loop that was cut.
+    """
     mixed, cut, bad = answers["mixed"].truth, answers["cut"].truth, answers["bad"].truth
     complete = cut is Truth.UNSAT
     why = ""
@@ -180,7 +183,7 @@ def _uncertain(encoding: Encoding, answers: dict[str, Found], result: Result) ->
         why = "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)"
         return replace(result, verdict=_void(result), why=why, witness=None, by=(), complete=complete)
     if not complete:
-        why = f"a loop was cut after {result.bound} repetitions"
+        why = f"a loop was cut after {result.bound} repetitions" if options.properties - {"hang"} else ""
     elif bad is not Truth.UNSAT:
         why = "executions that reach an undefined step do not count: " + "; ".join(_reasons(encoding, answers["bad"]))
         return replace(result, complete=complete, notes=(*result.notes, why))

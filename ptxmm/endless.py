@@ -61,6 +61,11 @@ class Happened:
         return isinstance(self.access, (Load, Atomic))
 
     @property
+    def values(self) -> list[int]:
+        """What is read, and what is written."""
+        return [self.old] * self.reads + ([] if self.written is None else [self.written])
+
+    @property
     def text(self) -> str:
         return self.access.text or type(self.access).__name__
 
@@ -83,21 +88,34 @@ def _stories(found: Interleavings, rounds: Lasso) -> Iterator[str]:
         name = program.threads[index].name
         if index in rounds.moving:
             mine = [one for one in _happened(found, rounds) if one.in_circle and one.thread == index]
-            told = ", ".join(_told(program, one) for one in mine)
-            yield f"{name} goes round for ever{': ' + told if told else ' without an access of memory'}"
+            yield f"{name} {_story(program, mine)}"
         elif index in found.started(state):
             yield f"{name} is not scheduled any more"
         else:
             yield f"{name} never starts"
 
 
-def _told(program: Program, one: Happened) -> str:
-    values = [one.old] * one.reads + ([] if one.written is None else [one.written])
-    return f"`{one.text}` ({place_name(program, *word(one.access))} = {' -> '.join(_numbers(values, one))})"
+def _story(program: Program, mine: list[Happened]) -> str:
+    """What a thread does that makes these accesses for ever."""
+    if not mine:
+        return "goes round for ever without an access of memory"
+    if all(one.reads and one.written in (None, one.old) for one in mine):
+        line = mine[0].access.at.line
+        where = f" at line {line}" if line else ""
+        seen = ", ".join(dict.fromkeys(_told(program, one, [one.old]) for one in mine))
+        tries = any(isinstance(one.access, Atomic) for one in mine)
+        return (
+            f"tries for ever{where} and finds {seen}"
+            if tries
+            else f"waits for ever in its loop{where} and reads {seen}"
+        )
+    told = (f"`{one.text}` ({_told(program, one, one.values)})" for one in mine)
+    return f"goes round for ever: {', '.join(told)}"
 
 
-def _numbers(values: list[int], one: Happened) -> list[str]:
-    return [shown(value, one.access.type) for value in values]
+def _told(program: Program, one: Happened, values: list[int]) -> str:
+    name = place_name(program, *word(one.access))
+    return f"{name} = {' -> '.join(shown(value, one.access.type) for value in values)}"
 
 
 def _execution(found: Interleavings, rounds: Lasso) -> Execution:

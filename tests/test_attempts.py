@@ -41,6 +41,7 @@ from ptxmm.program import (
     Statement,
 )
 from ptxmm.progress import PROGRESS
+from ptxmm.sequential import is_exact
 
 QUICK = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -149,8 +150,10 @@ def test_the_final_value_of_the_lock_is_known() -> None:
 def test_what_is_not_proved_exact_is_cut(change: list[Statement]) -> None:
     test = guarded(take(), change)
     assert not encode(test, model("ptx-9.4"), 2).graph.retries
-    assert "unknown" in asked(test)
-    assert "no" not in asked(test)[1:]
+    verdict, race, hangs = asked(test)
+    assert "unknown" in (verdict, race, hangs)
+    assert race != "no"
+    assert hangs != "no" or is_exact(test, model("ptx-9.4"))
 
 
 def test_attempts_that_change_another_word_are_cut() -> None:
