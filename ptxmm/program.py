@@ -168,8 +168,8 @@ class Object:
     """A declared object: `length` elements of `type`; `init` one value an element (an `Addr` for a pointer).
 
     `owner` is the CTA (a place without warp and lane) of shared memory. `family` is the name that objects at one offset
-    of several CTAs share (`.shared @ d0.c0.*`), each then named `family@bN`. `mbarrier` is the count of an mbarrier
-    that is live from the start; a tensor map is 16 words of 8 bytes, the first holding the address of what it maps.
+    of several CTAs share (`.shared @ d0.c0.*`), each then named `family@bN`. `mbarrier` is the count of each
+    element, mbarriers that are live from the start; a tensor map is 16 words of 8 bytes, the first holding the address of what it maps.
     """
 
     name: str

@@ -10,8 +10,11 @@ from isa_forms import forms, lines
 
 from ptxmm import isa_table_copies, isa_table_mbarrier, isa_table_proxies
 from ptxmm.arith import PRED, U32, U64, Type
+from ptxmm.cat import read_model
+from ptxmm.check import check
 from ptxmm.errors import InputError
 from ptxmm.isa_form import Row
+from ptxmm.options import Options
 from ptxmm.program import (
     Addr,
     Assign,
@@ -88,6 +91,13 @@ def declared(text: str, name: str) -> Object:
 def test_an_mbarrier_is_eight_bytes_of_shared_memory_with_a_count() -> None:
     found = declared(".shared @ d0.c0.b0 .mbarrier m(3);", "m")
     assert (found.type, found.size, found.space, found.mbarrier) == (B64, 8, Space.SHARED, 3)
+
+
+def test_an_array_of_mbarriers_has_one_count_and_eight_bytes_for_each() -> None:
+    found = declared(".shared @ d0.c0.b0 .mbarrier m[3](2);", "m")
+    assert (found.size, found.length, found.mbarrier) == (24, 3, 2)
+    (program,) = read("ptx t .shared @ d0.c0.b0 .mbarrier m[3](2); thread A @ d0.c0.b0 { }", "t.lit")
+    assert ".mbarrier m[3](2);" in to_lit(program)
 
 
 def test_each_cta_of_a_cluster_has_its_own_object_of_a_family() -> None:
@@ -492,3 +502,41 @@ def test_a_misaligned_bulk_copy_is_no_mistake_of_the_text() -> None:
 
 def test_an_address_of_a_map_is_a_value_like_another() -> None:
     assert one("st.weak.global.u64 [D], &x;") == Store(values=(Addr("x"),), address=D, type=U64)
+
+
+# --- addresses in 32 bits --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "mov.u32 r1, s; st.shared.u32 [r1], 5;",
+        "mov.b32 r1, s + 4; st.shared::cta.u32 [r1 - 4], 5;",
+        "mov.u64 rd, s; cvta.to.shared.u64 rd2, rd; cvt.u32.u64 r1, rd2; st.shared.u32 [r1], 5;",
+        "mov.u32 r1, s; mapa.shared::cluster.u32 r2, r1, 0; st.shared::cluster.u32 [r2], 5;",
+        "i = 8; mov.u32 r1, s + 8; add.u32 r1, r1, 4; sub.u32 r1, r1, 12; atom.shared.exch.b32 _, [r1], 5;",
+        "mov.u32 r1, m; mov.u32 r2, s; st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [r2], 5, [r1];",
+        "mov.u32 r1, m; mov.u32 r2, s; mov.u64 rd, g; mbarrier.arrive.expect_tx.b64 _, [r1], 16; "
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [r2], [rd], 16, [r1];",
+    ],
+)
+def test_32_bits_hold_an_address_of_shared_memory(lines: str) -> None:
+    text = (
+        "ptx t .shared @ d0.c0.* .u32 s[4]; .shared @ d0.c0.* .mbarrier m(1); .global .u32 g[4] = {5};\n"
+        f"thread A @ d0.c0.b0 {{ {lines} }} thread B @ d0.c0.b1 {{ }}\nexists (s@b0[0] == 5)\n"
+    )
+    (program,) = read(text, "t.lit")
+    result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome"})))
+    assert result.verdict == "allowed"
+    assert read(to_lit(program), "t.lit") == (program,)
+
+
+def test_mapa_finds_the_same_place_in_a_peer_for_an_address_in_a_register() -> None:
+    text = (
+        "ptx t .shared @ d0.c0.* .u32 a[4]; .shared @ d0.c0.* .u32 s[4];\nthread A @ d0.c0.b0 {\n"
+        "mov.u32 r1, s + 8; mapa.shared::cluster.u32 r2, r1, 1; st.shared::cluster.u32 [r2 + 4], 5; }\n"
+        "thread B @ d0.c0.b1 { }\nforall (s@b1[3] == 5 && s@b0[3] == 0 && a@b1[3] == 0)\n"
+    )
+    (program,) = read(text, "t.lit")
+    result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome"})))
+    assert result.verdict == "holds"

@@ -167,8 +167,8 @@ def needed(step: Step, parts: Shape) -> Iterator[tuple[Node, int]]:
         yield node, U32.bits if parts.op in SHIFTS and index == 1 else wide.bits
 
 
-def compute(reader: Reader, step: Step, parts: Shape, address: Callable[[Node], Value | None]) -> Expr:
-    """The value that an instruction computes; `address` reads a name or `name + 4` as an address for `mov`."""
+def compute(reader: Reader, step: Step, parts: Shape, address: Callable[[Node, int], Value | None]) -> Expr:
+    """The value that an instruction computes; `address` reads a name or `name + 4` as an address of so many bits."""
     source = reader.source
     operands = step.exprs[1:]
     combined = parts.op == "setp" and len(parts.words) == 2
@@ -177,7 +177,7 @@ def compute(reader: Reader, step: Step, parts: Shape, address: Callable[[Node], 
         message = f"`{step.text}` takes {wanted + 1} operands, not {len(step.exprs)}"
         raise _error(source, step, message)
     if parts.op in ("mov", "cvta"):
-        found = address(operands[0]) or reader.value(operands[0])
+        found = address(operands[0], parts.type.bits) or reader.value(operands[0])
         return _operand(reader, step, found, parts.type, operands[0])
     values = [reader.value(node) for node in operands]
     return _computed(reader, step, parts, values)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ptxmm.arith import PRED, Type
 from ptxmm.program import Addr, Asynchronous, AsyncStore, Atomic, Barrier, Foreign, Load, Reg, Statement, Store
-from ptxmm.syntax.lit_operands import Operands
+from ptxmm.syntax.lit_operands import Operands, is_short
 from ptxmm.syntax.lit_reach import Reach
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node, Step
@@ -25,8 +25,10 @@ class Check:
         """What the table cannot check: registers are written somewhere and wide enough, spaces suit the place."""
         if isinstance(statement, Foreign):
             return
+        place = 0
         for node in step.exprs:
-            self._known(node)
+            self._known(node, is_short(step.of or step.text, place))
+            place += node.kind == "memory"
         match statement:
             case Load(type=type_) if step.of:
                 fits(self.source, type_, step.start, step.start + len(step.of))
@@ -57,11 +59,11 @@ class Check:
         better = ".".join("shared::cluster" if word == own else word for word in words)
         raise self.source.error(message, start, start + len(own), f"write `{better}`")
 
-    def _known(self, node: Node) -> None:
+    def _known(self, node: Node, short: bool) -> None:
         if node.kind == "memory" and node.args[0].kind == "name":
-            self.words.pointer(node.args[0])
+            self.words.pointer(node.args[0], short)
         for item in (arg for arg in node.args if arg.kind == "vector"):
-            self._known(item)
+            self._known(item, short)
         for item in node.args or (node,):
             if item.kind == "name" and item.text != "_":
                 name = item.text.removeprefix("%")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ptxmm import isa
-from ptxmm.arith import PRED, U64
+from ptxmm.arith import PRED
 from ptxmm.errors import InputError
 from ptxmm.program import (
     Assign,
@@ -125,7 +125,7 @@ class Code:
         if is_mapa(step.text):
             node = mapa.destination(self.words, step)
             name = self.words.register(node.text, node.start, node.end)
-            self.registers.write(Write(name, U64, False, node.start, node.end))
+            self.registers.write(Write(name, mapa.width(step), False, node.start, node.end))
             return
         statement = self._decode(step)
         if not any(_computed(node) for node in step.exprs) and not isinstance(statement, Asynchronous):
@@ -239,7 +239,7 @@ class Code:
         if is_undecided(step.text):
             return undecided(self.words, step, at=at, guard=guard)
         try:
-            read = tuple(self.words.operand(node, step.text) for node in step.exprs)
+            read = self.words.operands(step.exprs, step.text)
         except InputError:
             isa.row_of(step.text, at)
             raise

@@ -167,7 +167,8 @@ class Declaration:
         if kind is not None:
             opaque.alone(self.source, kind, item)
             count = opaque.arrivals(self.source, head, item) if kind == ".mbarrier" else None
-            type_, length = opaque.ELEMENTS[kind]
+            type_, each = opaque.ELEMENTS[kind]
+            length *= each
         names = []
         for full, owner, device in self._homes(head, name, item):
             self.declared.elements += length

@@ -1,4 +1,4 @@
-"""Declarations of mbarriers and tensor maps: `.mbarrier m(2)` and `.tensormap D -> x box(64) acquired`."""
+"""Declarations of mbarriers and tensor maps: `.mbarrier m(2)`, an array `m[4](2)`, and `.tensormap D -> x box(64)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ptxmm.syntax.lit_tree import Item, Node
 from ptxmm.syntax.lit_values import Value
 
 ELEMENTS = {".mbarrier": (Type("b", 64), 1), ".tensormap": (Type("b", 64), 16)}
-"""How an object whose content only instructions of its own read lies in memory: its elements, and how many."""
+"""How one object whose content only instructions of its own read lies in memory: its elements, and how many."""
 
 LEAST, MOST = 1, (1 << 20) - 1
 
@@ -44,14 +44,18 @@ def arrivals(source: Source, head: str, item: Item) -> int:
 
 
 def alone(source: Source, kind: str, item: Item) -> None:
-    """Insist that an mbarrier or tensor map is declared by itself, and a map with what it maps."""
+    """Insist that a tensor map is declared by itself with what it maps, and that an mbarrier has no first value."""
     name = item.words[0]
     if kind == ".tensormap" and not any(part.kind == "mapped" for part in item.steps):
         raise source.error(f"what does `{name}` map?", item.start, item.end, f"write `.tensormap {name} -> x;`")
+    allowed = {"placed", "mapped"} if kind == ".tensormap" else {"placed", "count", "length"}
     for part in item.steps:
-        if part.kind not in ("placed", "mapped" if kind == ".tensormap" else "count"):
-            message = f"a `{kind}` is no array and has no first value"
-            raise source.error(message, item.start, item.end, "declare each one by its name")
+        if part.kind in allowed:
+            continue
+        message, hint = f"a `{kind}` has no first value", f"write `.mbarrier {name}(1)`"
+        if kind == ".tensormap":
+            message, hint = "a `.tensormap` is no array", "declare each one by its name"
+        raise source.error(message, item.start, item.end, hint)
 
 
 def mapped(source: Source, obj: Object, item: Item, held: Callable[[str], Object | None], names: set[str]) -> Object:

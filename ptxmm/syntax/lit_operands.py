@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ptxmm.arith import PRED, U32, U64, Type
 from ptxmm.errors import InputError, near
 from ptxmm.isa import Operand
-from ptxmm.program import Addr, Binary, Const, Expr, Place, Reg, registers
+from ptxmm.program import Addr, Binary, Const, Expr, Place, Reg, Space, registers
 from ptxmm.syntax.lit_memory import Memory, address, unknown
 from ptxmm.syntax.lit_reader import Reader
 from ptxmm.syntax.lit_text import Source
@@ -22,6 +23,25 @@ COPIES = "cp."
 PAIRED = "elect.sync"
 """The instruction with a pair of results, `r0|p`."""
 
+SHARED = "shared"
+SPACES = re.compile(r"global|shared(::(cta|cluster))?")
+"""The words of a mnemonic that are state spaces of its addresses, in the order of these."""
+
+
+def is_short(mnemonic: str, place: int) -> bool:
+    """Whether the address number `place` of an instruction is of shared memory by name, so that 32 bits hold it.
+
+    >>> is_short("ld.shared.u32", 0), is_short("ld.u32", 0), is_short("mbarrier.arrive.b64", 0)
+    (True, False, True)
+    >>> [is_short("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", place) for place in range(3)]
+    [True, False, True]
+    """
+    words = mnemonic.split(".")
+    spaces = [word for word in words if SPACES.fullmatch(word)]
+    if place < len(spaces):
+        return spaces[place].startswith(SHARED)
+    return bool(spaces) or "mbarrier" in words[:3]
+
 
 @dataclass(slots=True)
 class Operands:
@@ -34,7 +54,16 @@ class Operands:
     registers: Registers
     lenient: bool = True
 
-    def operand(self, node: Node, mnemonic: str) -> Operand:
+    def operands(self, nodes: Sequence[Node], mnemonic: str) -> tuple[Operand, ...]:
+        """The operands of an instruction."""
+        found: list[Operand] = []
+        for node in nodes:
+            place = sum(operand.kind == "mem" for operand in found)
+            found.append(self.operand(node, mnemonic, is_short(mnemonic, place)))
+        return tuple(found)
+
+    def operand(self, node: Node, mnemonic: str, short: bool = False) -> Operand:
+        """One operand; `short` says that an address in 32 bits will do."""
         at = self.source.span(node.start, node.end)
         match node.kind:
             case "name" if node.text == "_":
@@ -42,7 +71,7 @@ class Operands:
             case "vector":
                 return Operand("vector", None, tuple(self.operand(item, mnemonic) for item in node.args), at)
             case "memory":
-                return Operand("mem", self._address(node), self._coordinates(node, mnemonic), at)
+                return Operand("mem", self._address(node, short), self._coordinates(node, mnemonic), at)
             case "binary" if node.text == "|" and mnemonic.startswith(PAIRED):
                 return Operand("vector", None, tuple(self.operand(item, mnemonic) for item in node.args), at)
             case "name" if self.memory.seen(node.text, self.place) is None:
@@ -73,7 +102,7 @@ class Operands:
             return settle(self.source, value, type_ or U32, node)
         return value.expr
 
-    def _address(self, node: Node) -> Expr:
+    def _address(self, node: Node, short: bool) -> Expr:
         if node.text:
             message = "the type of an access stands in the instruction"
             raise self.source.error(message, node.start, node.start + len(node.text))
@@ -86,7 +115,7 @@ class Operands:
             guess = self.lenient and name in self.registers.perhaps
             return Reg(name) if guess and self.memory.seen(inner.text, self.place) is None else self._reach(inner)
         value = reader.value(inner)
-        if value.type is not None and value.type.bits != U64.bits and not self.lenient:
+        if value.type is not None and not self.lenient and not _holds(value.type, short):
             raise self._narrow(value.type, inner)
         return settle(self.source, value, U64, inner)
 
@@ -96,17 +125,19 @@ class Operands:
             return U64
         return self.reader().value(node).type
 
-    def pointer(self, node: Node) -> None:
-        """Insist that a name in brackets is memory, or a register that holds an address."""
+    def pointer(self, node: Node, short: bool) -> None:
+        """Insist that a name in brackets is memory, or a register that holds an address: in 32 bits, where `short`."""
         if not self._is_register(node.text):
             self._reach(node)
         type_ = self.registers.types.get(node.text.removeprefix("%")) if self._is_register(node.text) else None
-        if type_ is not None and type_.bits != U64.bits:
+        if type_ is not None and not _holds(type_, short):
             raise self._narrow(type_, node)
 
     def _narrow(self, type_: Type, node: Node) -> InputError:
         message = f"width mismatch: an address has 64 bits, this has {bits_of(type_)}"
         hint = "" if type_ == PRED else f"load it as `.u64`, or widen it with `cvt.u64.u{type_.bits}`"
+        if type_.bits == U32.bits:
+            hint += "; 32 bits are for shared memory, with `.shared` in the instruction"
         return self.source.error(message, node.start, node.end, hint)
 
     def _is_register(self, text: str) -> bool:
@@ -164,12 +195,15 @@ class Operands:
         hint = near(name, known) or "write it first, as in `ld.weak.u32 r0, [x];`, or `.reg .u32 r0 = 0;`"
         return self.source.error(f"nothing writes register `{name}` in thread {self.name}", node.start, node.end, hint)
 
-    def named_address(self, node: Node) -> Value | None:
-        """The address that a bare name denotes to `mov`."""
+    def named_address(self, node: Node, bits: int = U64.bits) -> Value | None:
+        """The address that a bare name denotes to `mov`; 32 bits hold that of shared memory."""
         head = node.args[0] if node.kind == "binary" else node
-        if head.kind == "name" and not self._is_register(head.text) and self.memory.seen(head.text, self.place):
-            return replace(self.reader(), address=True).value(node)
-        return None
+        name = self.memory.seen(head.text, self.place) if head.kind == "name" else None
+        if name is None or self._is_register(head.text):
+            return None
+        value = replace(self.reader(), address=True).value(node)
+        short = bits == U32.bits and self.memory.object(name).space is Space.SHARED
+        return value._replace(type=U32) if short else value
 
     def _reach(self, node: Node) -> Addr:
         """The address of a name or element, which this thread must be able to reach."""
@@ -203,6 +237,11 @@ class Operands:
             scaled = Value(_scaled(inner, at, wide, size), U64)
         whole = node._replace(kind="binary", text="+", args=(node, node))
         return inner.binary(whole, Value(base, U64), scaled)
+
+
+def _holds(type_: Type, short: bool) -> bool:
+    """Whether a register of a type can hold an address."""
+    return type_.bits == U64.bits or (short and type_.bits == U32.bits)
 
 
 def _scaled(reader: Reader, node: Node, index: Value, size: int) -> Expr:

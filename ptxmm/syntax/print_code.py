@@ -121,11 +121,16 @@ class Lines:
             return ""
         address = getattr(statement, "address", None)
         if not isinstance(address, Addr):
-            return ""
+            return "shared::cluster" if self._short(address) and not isinstance(statement, Asynchronous) else ""
         if isinstance(statement, Asynchronous):
             return self._window(address, "shared::cta")
         held = self.program.physical(address.name)
         return held.space.value if self._own(held) or held.space is not Space.SHARED else "shared::cluster"
+
+    def _short(self, address: Expr | None) -> bool:
+        """Whether an address has 32 bits, as shared memory alone has."""
+        type_ = self.printer().expr(address).type if address is not None else None
+        return type_ is not None and type_.bits == U32.bits
 
     def _own(self, held: Object) -> bool:
         place = self.thread.place

@@ -117,7 +117,7 @@ def _memory(program: Program) -> Iterator[str]:
         length = f"[{declared.length}]" if declared.length > 1 else ""
         owner = f" @ {declared.owner}" if declared.space is Space.SHARED and declared.owner else ""
         if declared.mbarrier is not None:
-            yield f".shared{owner} .mbarrier {declared.name}({declared.mbarrier});"
+            yield f".shared{owner} .mbarrier {declared.name}{length}({declared.mbarrier});"
             continue
         if declared.tensormap is not None:
             mapping = _mapping(program, declared.tensormap)
