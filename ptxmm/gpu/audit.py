@@ -1,0 +1,159 @@
+"""Whether the machine code of a kernel still is the test: each access there, as strong, and in order.
+
+    lines of PTX between `MET` or `BEGIN` and `DONE` of a role -> what each must become -> the machine code at that line
+
+`merged` says that an access is gone, or less than it was: then what was not seen says nothing. `reordered by ptxas`
+says that all are there, in another order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ptxmm.errors import MissingTool, PtxmmError
+from ptxmm.gpu.log import Audit
+from ptxmm.gpu.needed import ORDERING, SHARED, Needed, bits_of, level_of, needed
+from ptxmm.gpu.sass import Machine, listing, machine
+
+MERGED, REORDERED, AS_WRITTEN = "merged", "reordered by ptxas", "as written"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An instruction of the test as it stands in the kernel."""
+
+    number: int
+    text: str
+    needed: Needed
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The instructions of one thread of the test, and its loops, in numbers of lines."""
+
+    name: str
+    lines: tuple[Line, ...]
+    loops: tuple[range, ...]
+    branches: bool
+
+
+def audit(ptx: str, architecture: str) -> Audit:
+    """The audit of a kernel as the `ptxas` at hand assembles it; `not audited` where a tool is missing or fails."""
+    try:
+        return audited(ptx, listing(ptx, architecture))
+    except MissingTool as missing:
+        return Audit(remarks=(str(missing),))
+    except PtxmmError as failed:
+        return Audit(remarks=(str(failed),))
+
+
+def audited(ptx: str, disassembly: str) -> Audit:
+    """The audit of a kernel against a listing of its machine code with lines."""
+    instructions, leaders = machine(disassembly)
+    if not any(one.line for one in instructions):
+        return Audit(remarks=("the listing has no lines of PTX",))
+    lost: list[str] = []
+    moved: list[str] = []
+    noted: list[str] = []
+    for role in roles(ptx):
+        here = {line.number: [i for i in instructions if i.line == line.number] for line in role.lines}
+        for line in role.lines:
+            missing = list(_missing(line, here[line.number]))
+            gone = line.needed.idle and line.needed.after and missing == [GONE]
+            (noted if gone else lost).extend(f"{role.name}: `{line.text}`: {word}" for word in missing)
+        moved += [f"{role.name}: {word}" for word in _moved(role, here, leaders)]
+        lost += [f"{role.name}: {word}" for word in _hoisted(role, here, instructions)]
+    if lost:
+        return Audit(label=MERGED, remarks=tuple(dict.fromkeys(lost)))
+    return Audit(label=REORDERED if moved else AS_WRITTEN, remarks=tuple(dict.fromkeys(moved or noted)))
+
+
+# --- the kernel ------------------------------------------------------------------------------------------------------
+
+
+def roles(ptx: str) -> list[Role]:
+    """The roles of a kernel, each with the test's own instructions."""
+    lines = ptx.splitlines()
+    starts = [n for n, text in enumerate(lines) if re.match(r"ROLE\d+:", text)]
+    found = []
+    for index, start in enumerate(starts):
+        end = next(n for n in range(start, len(lines)) if lines[n].startswith(f"DONE{index}:"))
+        first = max((n for n in range(start, end) if re.match(r"(MET|BEGIN)_\w+:", lines[n])), default=start)
+        found.append(_role(f"thread {index}", lines, first + 1, end))
+    return found
+
+
+def _role(name: str, lines: list[str], first: int, end: int) -> Role:
+    at = {m[1]: n for n in range(first, end) if (m := re.match(r"(\w+):", lines[n]))}
+    jumps = [(at[m[1]], n) for n in range(first, end) if (m := re.search(r"\bbra (\w+)", lines[n])) and m[1] in at]
+    loops = tuple(range(target + 1, n + 2) for target, n in jumps if target <= n)
+    own = []
+    for n in range(first, end):
+        text = lines[n].strip().rstrip(";")
+        what = needed(text)
+        if what is not None and not what.nothing:
+            own.append(Line(n + 1, text, what))
+    return Role(name, tuple(own), loops, bool(at) or any("bra " in lines[n] for n in range(first, end)))
+
+
+# --- what is there ---------------------------------------------------------------------------------------------------
+
+GONE = "there is no such access in the machine code"
+
+
+def _missing(line: Line, here: list[Machine]) -> Iterator[str]:
+    """What a line lacks in the machine code."""
+    want = line.needed
+    accesses = [one for one in here if one.words[0] in want.accesses]
+    if want.accesses and not accesses:
+        yield GONE
+    first = min((one.at for one in accesses), default=0)
+    if want.level is not None and accesses and not any(_strong(one, want.level) for one in accesses):
+        yield f"{accesses[0].opcode} is weaker"
+    if accesses and sum(bits_of(one.words) for one in accesses) < want.bits:
+        yield f"{accesses[0].opcode} is narrower"
+    barriers = [one for one in here if one.words[0] == "MEMBAR" and one.at <= first]
+    if want.before is not None and not any((level_of(one.words) or 0) >= want.before for one in barriers):
+        yield "no MEMBAR precedes it"
+    if want.after and not any(one.words[0] == "CCTL" and one.at >= first for one in here):
+        yield "L1 is not emptied behind it"
+
+
+def _strong(one: Machine, wanted: int) -> bool:
+    """Whether a machine instruction is as strong as wanted; in shared memory every access is."""
+    if one.words[0] in SHARED:
+        return True
+    level = level_of(one.words)
+    return level is not None and level >= wanted
+
+
+def _own(line: Line, here: list[Machine]) -> list[Machine]:
+    return [one for one in here if one.words[0] in (*line.needed.accesses, *ORDERING)]
+
+
+def _moved(role: Role, here: dict[int, list[Machine]], leaders: frozenset[int]) -> Iterator[str]:
+    """Instructions that stand before others that precede them in the test."""
+    placed = sorted((one.at, line) for line in role.lines for one in _own(line, here[line.number]))
+    if not role.branches:
+        firsts = {line.number: at for at, line in reversed(placed)}
+        placed = [(at, line) for at, line in placed if firsts[line.number] == at]
+    for (at, one), (then, other) in pairwise(placed):
+        together = not role.branches or not any(at < leader <= then for leader in leaders)
+        again = any(one.number in loop and other.number in loop for loop in role.loops)
+        if together and other.number < one.number and not again:
+            yield f"`{one.text}` comes before `{other.text}`"
+
+
+def _hoisted(role: Role, here: dict[int, list[Machine]], instructions: tuple[Machine, ...]) -> Iterator[str]:
+    """Accesses that a loop of the test repeats and the machine code does not."""
+    for loop in role.loops:
+        backward = [i for i in instructions if i.target is not None and i.target <= i.at and i.line in loop]
+        if not backward:
+            continue
+        for line in role.lines:
+            found = _own(line, here[line.number])
+            if line.number in loop and found and not any(b.target <= f.at <= b.at for b in backward for f in found):  # type: ignore[operator]
+                yield f"`{line.text}` is outside of its loop"
