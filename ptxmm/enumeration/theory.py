@@ -70,6 +70,11 @@ class Theory:
         return found
 
     @cached_property
+    def follows_mbarriers(self) -> bool:
+        """Whether it matters which operation on an mbarrier finds what another left."""
+        return "mbnext" in self.used()
+
+    @cached_property
     def after_mbarriers(self) -> tuple[Expr, ...] | None:
         """What the orders of operations on mbarriers may not go against; None where the model says more of them."""
         found: list[Expr] = []
