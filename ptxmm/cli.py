@@ -33,6 +33,7 @@ from ptxmm.cli_options import (
 )
 from ptxmm.cli_output import BROKEN_PIPE, complain, finish, lead_nowhere, prepare, say
 from ptxmm.cli_prove import prove
+from ptxmm.cli_run import run
 from ptxmm.errors import PtxmmError
 from ptxmm.verdict import Result
 
@@ -187,6 +188,7 @@ def models(output: str) -> None:
 cli.add_command(prove)
 cli.add_command(measure)
 cli.add_command(compare)
+cli.add_command(run)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

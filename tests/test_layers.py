@@ -43,7 +43,7 @@ LAYERS = [
     "report",
     "cli_output",
     "cli_options",
-    "cli_prove cli_compare cli_measure",
+    "cli_prove cli_compare cli_measure cli_run",
     "cli",
     "__main__",
 ]
@@ -52,7 +52,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split(
 HOMES = {
     "z3": {"solve", "prove"},
     "lark": {"syntax"},
-    "click": {"cli", "cli_options", "cli_output", "cli_prove", "cli_compare", "cli_measure"},
+    "click": {"cli", "cli_options", "cli_output", "cli_prove", "cli_compare", "cli_measure", "cli_run"},
     "rich": {"report"},
     "networkx": {"report", "enumeration"},
     "cupy": {"gpu"},

@@ -1,0 +1,135 @@
+"""The command `ptxmm run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ptxmm.batch import find, matches, read
+from ptxmm.cli_options import example, which_options
+from ptxmm.cli_output import complain, say
+from ptxmm.errors import PtxmmError
+from ptxmm.gpu.profiles import PROFILES, USUAL
+
+if TYPE_CHECKING:
+    from ptxmm.gpu.log import Run
+    from ptxmm.program import Program
+
+CODES = """\b
+Exit codes:
+  0  every test ran, or was skipped for a reason that is told
+  2  there is no GPU or no CuPy, or a test or the command line cannot be read
+"""
+
+
+@click.command(
+    epilog=f"{CODES}\n{example('ptxmm run litmus/basic --log runs.jsonl', 'ptxmm run mp.lit --emit ptx', codes=False)}"
+)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--log", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write the log of `compare` here.")
+@click.option("--emit", type=click.Path(path_type=Path), metavar="DIR", help="Only write PTX there; needs no GPU.")
+@click.option("--seconds", type=click.FloatRange(0, 86400, min_open=True), default=0.2, show_default=True,
+              help="Run each test, with its control, for so long.")  # fmt: skip
+@click.option("--profile", "profiles", type=click.Choice((*PROFILES, "each")), multiple=True,
+              help=f"How to look for weak outcomes; may be repeated. Default: {', '.join(USUAL)}.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
+@click.option("--audit/--no-audit", default=False, help="Read the machine code of each test, with nvdisasm, or not.")
+@click.option("--controls/--no-controls", default=True, help="Run a weaker sibling of each test with it, or not.")
+@which_options
+@click.pass_context
+def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emit: Path | None, seconds: float,
+        profiles: tuple[str, ...], seed: int, device: int, audit: bool, controls: bool, pattern: str | None,
+        format: str | None) -> None:  # fmt: skip
+    """Run tests on a GPU, and count their final states.
+
+    PATH is a file (.lit, .litmus, .test), a folder or a glob. `ptxmm compare` holds the log against a model.
+    """
+    files, complaints = find(paths)
+    for complaint in complaints:
+        complain(f"ptxmm: {complaint}")
+    reader = _Reader(files, format, pattern)
+    if emit is not None:
+        _emit(reader, emit)
+    else:
+        from ptxmm.gpu.runs import Wish
+
+        names = tuple(PROFILES) if "each" in profiles else profiles or USUAL
+        wish = Wish(tuple(PROFILES[name] for name in dict.fromkeys(names)), seconds, seed, controls, audit)
+        _run(reader, wish, device, log)
+    context.exit(2 if complaints or reader.failed else 0)
+
+
+class _Reader:
+    """The tests of files, one after another; files that cannot be read are complained about."""
+
+    def __init__(self, files: list[Path], format: str | None, pattern: str | None) -> None:
+        self.files, self.format, self.pattern = files, format, pattern
+        self.failed = False
+
+    def __iter__(self) -> Iterator[Program]:
+        for path in self.files:
+            try:
+                programs = read(path, self.format)
+            except PtxmmError as wrong:
+                complain(str(wrong))
+                self.failed = True
+                continue
+            yield from (program for program in programs if matches(program.full_name, self.pattern))
+
+
+def _emit(programs: Iterable[Program], folder: Path) -> None:
+    from ptxmm.errors import Unsupported
+    from ptxmm.gpu.source import kernel
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in programs:
+        try:
+            made = kernel(program)
+        except Unsupported as wrong:
+            say(f"{program.full_name}: skipped: {wrong}")
+            continue
+        name = "".join(c if c.isalnum() or c in "+-._[]" else "_" for c in program.full_name)
+        target = folder / f"{name}.ptx"
+        target.write_text(made.text, encoding="utf-8")
+        say(f"{program.full_name}: {target} (PTX {made.version[0]}.{made.version[1]}, {made.target})")
+
+
+def _run(reader: _Reader, wish: object, device: int, log: Path | None) -> None:
+    from ptxmm.gpu.log import to_line
+    from ptxmm.gpu.runs import Wish, runs
+    from ptxmm.gpu.session import Session
+    from ptxmm.report.run import RunReport
+
+    assert isinstance(wish, Wish)
+    session = Session(device)
+    report = RunReport(say)
+    stream = log.open("w", encoding="utf-8") if log is not None else None
+    try:
+        with closing(_with_bar(runs(reader, session, wish), reader)) as found:
+            for each in found:
+                report.add(each)
+                if stream is not None:
+                    stream.writelines(to_line(one) + "\n" for one in each)
+                    stream.flush()
+    except KeyboardInterrupt:
+        complain("ptxmm: interrupted: what was measured is kept")
+    finally:
+        session.close()
+        if stream is not None:
+            stream.close()
+    report.end()
+
+
+def _with_bar(found: Iterator[list[Run]], reader: _Reader) -> Generator[list[Run], None, None]:
+    if not (sys.stdout.isatty() or sys.stderr.isatty()):
+        yield from found
+        return
+    from ptxmm.report.progress import with_progress
+
+    yield from with_progress(found, sum(1 for _ in reader), "run")

@@ -1,0 +1,198 @@
+"""Where the threads and the memory of a test go on a GPU: roles for warps and lanes, objects for slots; or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.errors import Unsupported
+from ptxmm.program import (
+    AsyncCopy,
+    Bar,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    Elect,
+    Exit,
+    Foreign,
+    GridDependency,
+    Place,
+    Program,
+    Space,
+    TensormapCopy,
+    Thread,
+)
+
+WARP = 32
+WARPS = 8
+"""Warps of a CTA that tests without barriers share."""
+
+Cta = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a thread sits: the cluster of its team and the rank of its CTA there, its warp and its lane."""
+
+    cluster: int
+    rank: int
+    warp: int
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The shape of a launch.
+
+    A team is the warps that run copies of the test together: with `packed`, a copy in each lane, so that a thread of
+    the test is a warp and 32 copies run side by side; else one copy, and the lanes that play no part exit at the start.
+    `teams` teams share a CTA of `warps` warps each. `shared` has the byte offset of each shared object in a copy's
+    slot of `shared_size` bytes, the same in each CTA.
+    """
+
+    seats: tuple[Seat, ...]
+    packed: bool
+    clusters: int
+    cluster_size: int
+    warps: int
+    teams: int
+    shared: dict[str, int]
+    shared_size: int
+
+    @property
+    def copies(self) -> int:
+        """Copies of the test that one team runs side by side."""
+        return WARP if self.packed else 1
+
+    @property
+    def ctas(self) -> int:
+        """CTAs for one unit: teams that sit in the same CTAs."""
+        return self.clusters * self.cluster_size
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return WARP * self.warps * self.teams
+
+    @property
+    def slot(self) -> int:
+        """Bytes of shared memory that a CTA needs for one round."""
+        return self.shared_size * self.copies * self.teams
+
+
+def layout(program: Program) -> Layout:
+    """The shape of a launch; Unsupported says what one GPU, or this harness, cannot do."""
+    _ensure_one_grid(program)
+    ctas = _ctas(program)
+    groups: dict[int, list[Cta]] = {}
+    for cta in ctas:
+        groups.setdefault(cta[0], []).append(cta)
+    numbers = {cluster: number for number, cluster in enumerate(groups)}
+    seats = []
+    for cta, threads in ctas.items():
+        for thread, (warp, lane) in zip(threads, _warps(threads), strict=True):
+            seats.append((program.threads.index(thread), Seat(numbers[cta[0]], groups[cta[0]].index(cta), warp, lane)))
+    warps = max(seat.warp for _, seat in seats) + 1
+    meets = any(isinstance(s, Barrier | ClusterBarrier) for thread in program.threads for s in thread.body)
+    shared, size = _shared(program)
+    return Layout(
+        seats=tuple(seat for _, seat in sorted(seats)),
+        packed=all(_packs(thread) for thread in program.threads),
+        clusters=len(groups),
+        cluster_size=max(map(len, groups.values())),
+        warps=warps,
+        teams=1 if meets else max(1, WARPS // warps),
+        shared=shared,
+        shared_size=size,
+    )
+
+
+def cta_of(place: Place) -> Cta:
+    """What tells CTAs apart on one device."""
+    return (place.cluster, place.cta)
+
+
+def _ensure_one_grid(program: Program) -> None:
+    devices = {t.place.device for t in program.threads} | {o.device for o in program.objects if o.device is not None}
+    views = {view.proxy for view in program.views}
+    reasons = (
+        (program.hardware.skip is not None, program.hardware.skip or ""),
+        (len(devices) > 1, "it needs several GPUs"),
+        (len({t.place.kernel for t in program.threads}) > 1 or bool(program.launches), "it needs several kernels"),
+        (any(t.after is not None for t in program.threads), "a CTA starts after another has ended"),
+        (bool(views), f"it has views through other addresses or proxies ({', '.join(sorted(views))})"),
+        (any(o.space is Space.CONST for o in program.objects), "it has constant memory"),
+        (any(o.space is Space.PARAM for o in program.objects), "it has kernel parameters"),
+        (program.conventions.named_instances, "its barriers name dynamic instances, which PTX has not"),
+        (not program.threads, "it has no threads"),
+    )
+    for holds, reason in reasons:
+        if holds:
+            raise Unsupported(reason)
+    meets = any(isinstance(s, Barrier | ClusterBarrier) for thread in program.threads for s in thread.body)
+    for thread in program.threads:
+        for statement in thread.body:
+            if isinstance(statement, Exit) and meets:
+                raise Unsupported("a thread exits before a barrier, and the harness needs it for the next round")
+            if isinstance(statement, Foreign):
+                raise Unsupported(statement.reason)
+            if isinstance(statement, AsyncCopy) and len(statement.coordinates) > 1:
+                raise Unsupported("it copies boxes of several dimensions")
+            if isinstance(statement, GridDependency):
+                raise Unsupported("it needs several kernels")
+
+
+def _ctas(program: Program) -> dict[Cta, list[Thread]]:
+    """The threads of each CTA, CTAs in the order of clusters and numbers."""
+    found: dict[Cta, list[Thread]] = {}
+    for thread in sorted(program.threads, key=lambda t: cta_of(t.place)):
+        found.setdefault(cta_of(thread.place), []).append(thread)
+    for item in program.objects:
+        if item.owner is not None and cta_of(item.owner) not in found:
+            raise Unsupported("a CTA in which no thread runs has shared memory")
+    return found
+
+
+def _warps(threads: list[Thread]) -> list[tuple[int, int]]:
+    """The warp and the lane of each thread of a CTA: threads that name no warp get one each, after those named."""
+    named = sorted({t.place.warp for t in threads if t.place.warp is not None})
+    numbers = {warp: number for number, warp in enumerate(named)}
+    seats, free = [], len(named)
+    for thread in threads:
+        if thread.place.warp is None:
+            seats.append((free, 0))
+            free += 1
+        else:
+            seats.append((numbers[thread.place.warp], thread.place.lane or 0))
+    return seats
+
+
+def _packs(thread: Thread) -> bool:
+    """Whether 32 copies of a thread can be the lanes of a warp: it is alone there, and where it meets, all lanes do."""
+    branches = any(isinstance(s, Branch | Exit) for s in thread.body)
+    for statement in thread.body:
+        if isinstance(statement, Barrier | ClusterBarrier) and (branches or statement.guard is not None):
+            return False
+        if isinstance(statement, Barrier) and statement.kind is Bar.RED:
+            return False
+        if isinstance(statement, Elect | TensormapCopy):
+            return False
+    return thread.place.lane is None
+
+
+def _shared(program: Program) -> tuple[dict[str, int], int]:
+    """Where each shared object lies in a slot, and the size of a slot; a family has one offset in all CTAs."""
+    families: dict[str, int] = {}
+    found, end = {}, 0
+    maps = any(item.tensormap for item in program.objects)
+    for item in program.objects:
+        if item.space is not Space.SHARED:
+            continue
+        key = item.family or item.name
+        if key not in families:
+            step = 128 if maps and item.mbarrier is None else 16
+            start = -(-end // step) * step
+            families[key] = start
+            end = start + item.size
+        found[item.name] = families[key]
+    widest = 128 if maps else 16
+    return found, -(-end // widest) * widest

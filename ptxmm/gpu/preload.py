@@ -1,0 +1,84 @@
+"""What a thread does before a round so that weak outcomes are likely: lines in its L1, and stores in its queue."""
+
+from __future__ import annotations
+
+from ptxmm.gpu.body import Body
+from ptxmm.gpu.code import PREDICATE
+from ptxmm.program import Addr, AsyncCopy, Atomic, Load, Program, Space, Store, leaves
+
+LATE, ALL = 1, 2
+"""Values of the parameter: what is read after something else, or all that is read."""
+
+SCRATCH_WORDS = 1 << 18
+
+
+def preload(program: Program, body: Body) -> None:
+    """Read what the thread will read later, by pointers of which the assembler does not know that they are the same."""
+    late, every = _late(program, body), _reads(program, body)
+    for least, names in ((LATE, late), (ALL, [name for name in every if name not in late])):
+        if names:
+            past, few = body.code.label("COLD"), body.code.fresh(PREDICATE)
+            pointers = [body.pointer(name, "") for name in names]
+            body.code.add(f"setp.lt.u32 {few}, preload, {least}", f"@{few} bra {past}")
+            for name, pointer in zip(names, pointers, strict=True):
+                value, wide = body.code.fresh(32), body.code.fresh(64)
+                size = min(4, program.physical(name).type.size)
+                if size == 4:
+                    body.code.add(f"ld.weak.global.u32 {value}, [{pointer}]")
+                else:
+                    body.code.add(f"ld.weak.global.u{8 * size} {value}, [{pointer}]")
+                body.code.add(f"cvt.u64.u32 {wide}, {value}", f"xor.b64 waste, waste, {wide}")
+            body.code.add(f"{past}:")
+    for name in _used_maps(program, body):
+        pointer = body.pointer(name, "")
+        past, few = body.code.label("COLD"), body.code.fresh(PREDICATE)
+        body.code.add(f"fence.proxy.tensormap::generic.acquire.gpu [{pointer}], 128")
+        body.code.add(f"setp.lt.u32 {few}, preload, {LATE}", f"@{few} bra {past}")
+        body.code.add(f"prefetch.tensormap [{pointer}]", f"{past}:")
+
+
+def busy(program: Program, body: Body) -> None:
+    """Unrelated stores just before the test, in threads that store."""
+    named = dict(program.hardware.busy).get(body.thread.name, 0)
+    stores = any(isinstance(s, Store | Atomic) for s in body.thread.body)
+    if not stores and not named:
+        return
+    code, count, place = body.code, body.code.fresh(32), body.code.fresh(32)
+    top, end, over, at = code.label("BUSY"), code.label("BEGIN"), code.fresh(PREDICATE), code.fresh(64)
+    code.add(f"max.u32 {count}, busy, {named}", f"mad.lo.u32 {place}, cta, 0x9e3779b9, seed")
+    code.add(f"mad.lo.u32 {place}, round, 0x85ebca6b, {place}", f"mad.lo.u32 {place}, lane, 0xc2b2ae35, {place}")
+    code.add(f"{top}:", f"setp.eq.u32 {over}, {count}, 0", f"@{over} bra {end}")
+    slot = code.fresh(32)
+    code.add(f"mad.lo.u32 {place}, {place}, 1664525, 1013904223", f"shr.u32 {slot}, {place}, 14")
+    code.add(f"mad.wide.u32 {at}, {slot}, 4, scratch", f"st.weak.global.u32 [{at}+64], {place}")
+    code.add(f"sub.u32 {count}, {count}, 1", f"bra {top}", f"{end}:")
+
+
+def _late(program: Program, body: Body) -> list[str]:
+    """What is read after another access; where one object is read again and again, that one."""
+    found: dict[str, None] = {}
+    for place, statement in enumerate(s for s in body.thread.body if isinstance(s, Load | Store | Atomic)):
+        if isinstance(statement, Load) and place:
+            found |= dict.fromkeys(_names(program, statement))
+    named = dict(program.hardware.preload).get(body.thread.name, ())
+    return list(dict.fromkeys([*found, *(n for n in named if _plain(program, n))]))
+
+
+def _reads(program: Program, body: Body) -> list[str]:
+    return list(dict.fromkeys(n for s in body.thread.body if isinstance(s, Load) for n in _names(program, s)))
+
+
+def _names(program: Program, load: Load) -> list[str]:
+    return [leaf.name for leaf in leaves(load.address) if isinstance(leaf, Addr) and _plain(program, leaf.name)]
+
+
+def _plain(program: Program, name: str) -> bool:
+    item = program.physical(name)
+    return item.space is Space.GLOBAL and item.tensormap is None
+
+
+def _used_maps(program: Program, body: Body) -> list[str]:
+    """The tensor maps in global memory that copies of the thread go through."""
+    copies = [s.map for s in body.thread.body if isinstance(s, AsyncCopy) and s.map is not None]
+    names = [leaf.name for copy in copies for leaf in leaves(copy) if isinstance(leaf, Addr)]
+    return [name for name in dict.fromkeys(names) if program.physical(name).space is Space.GLOBAL]

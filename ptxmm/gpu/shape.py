@@ -1,0 +1,91 @@
+"""How large a launch is: CTAs, rounds, slots and buffers, from the kernel, the profile and the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.gpu.harness import HEADER, MEETING, STATES, VALUES
+from ptxmm.gpu.log import Profile
+from ptxmm.gpu.source import Kernel
+
+CTA = 256
+"""Threads of the CTAs that `ctas_per_sm` counts."""
+
+COLD, HOT = 3.0, 0.5
+"""Sizes of the working set, in sizes of L2."""
+
+MOST_ROUNDS = 64
+APART = 4352
+"""Bytes between the arrays of two objects, beyond what they hold: they must not lie in the same sets of a cache."""
+
+SHARED = 48 << 10
+CLUSTERS = 0.9
+"""The part of the CTAs that clusters can use: they must not cross the bounds of a group of multiprocessors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What the size of a launch depends on."""
+
+    multiprocessors: int
+    l2: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A launch: `units` of CTAs that play all roles, `rounds` a pass, `slot` bytes a copy in each of the arrays."""
+
+    units: int
+    ctas: int
+    threads: int
+    teams: int
+    rounds: int
+    slot: int
+    stride: int
+    dynamic: int
+    memory: int
+    results: int
+    sync: int
+    table: int
+    turn: int
+    copies: int
+
+    @property
+    def instances(self) -> int:
+        """Copies of the test in one pass."""
+        return self.copies * self.teams * self.rounds
+
+
+def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int) -> Shape:
+    """The size of a launch where at most `occupancy` CTAs fit on a multiprocessor: all of them must run at once."""
+    layout = kernel.layout
+    per_sm = max(1, min(occupancy, profile.ctas_per_sm * CTA // layout.threads))
+    ctas = chip.multiprocessors * per_sm
+    if layout.cluster_size > 1:
+        ctas = int(ctas * CLUSTERS)
+    units = max(1, ctas // layout.ctas)
+    teams = units * layout.teams
+    slot = max(profile.slot, 1 << (kernel.object_bytes - 1).bit_length())
+    round_bytes = max(1, teams * layout.copies * slot * kernel.objects)
+    wanted = (COLD if profile.working_set == "cold" else HOT) * chip.l2 / round_bytes
+    rounds = int(min(MOST_ROUNDS, max(1, wanted)))
+    if layout.slot:
+        rounds = max(1, min(rounds, (SHARED // 4) // layout.slot))
+    copies = teams * layout.copies * rounds
+    stride = -(-copies * slot // 512) * 512 + APART
+    return Shape(
+        units=units,
+        ctas=units * layout.ctas,
+        threads=layout.threads,
+        teams=teams,
+        rounds=rounds,
+        slot=slot,
+        stride=stride,
+        dynamic=layout.slot * rounds,
+        memory=stride * max(1, kernel.objects),
+        results=2 * copies * kernel.result_bytes,
+        sync=HEADER + MEETING * teams,
+        table=VALUES + STATES * 8 * max(1, sum(kernel.words)),
+        turn=units // 3 | 1,
+        copies=layout.copies,
+    )

@@ -1,0 +1,64 @@
+"""Runs on a GPU for people: one line a test, a summary last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ptxmm.gpu.log import Counted, Run
+
+
+class RunReport:
+    """Writes runs as they come."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self.write = write
+        self.begun = time.perf_counter()
+        self.tests = self.skipped = self.instances = 0
+
+    def add(self, runs: list[Run]) -> None:
+        """One line for a test: how often its condition held over all profiles, and how often in its control."""
+        first = runs[0]
+        measured = [run.counted for run in runs if run.counted is not None]
+        reasons = [run.skipped for run in runs if run.skipped is not None]
+        if not measured:
+            self.skipped += 1
+            self.write(f"{first.name}: skipped: {reasons[0] if reasons else 'nothing was counted'}")
+            return
+        self.tests += 1
+        self.instances += sum(one.instances for one in measured)
+        line = f"{first.name}: {seen(measured)}"
+        others = [run.control.counted for run in runs if run.control is not None]
+        if others:
+            line += f"; control {seen(others)}"
+        self.write(line + "".join(f"; {reason}" for reason in dict.fromkeys(reasons)))
+
+    def end(self) -> None:
+        """The summary."""
+        seconds = time.perf_counter() - self.begun
+        self.write(f"{self.tests} tests, {self.skipped} skipped, {short(self.instances)} instances in {seconds:.1f} s")
+
+
+def seen(counted: list[Counted]) -> str:
+    """How often a condition held: `37 of 5.2e9 (0.0071 per million)`.
+
+    >>> from ptxmm.gpu.log import Counted, Outcome
+    >>> seen([Counted(instances=4_000_000, outcomes=(Outcome(values=(1,), holds=True, count=8),), stuck=2)])
+    '8 of 4e+06 (2 per million), 2 stuck'
+    """
+    instances, holding = sum(c.instances for c in counted), sum(c.holding for c in counted)
+    rate = f" ({1e6 * holding / instances:.4g} per million)" if holding else ""
+    stuck, unlisted = sum(c.stuck for c in counted), sum(c.unlisted for c in counted)
+    rest = (f", {stuck} stuck" if stuck else "") + (f", {unlisted} in no row of the table" if unlisted else "")
+    return f"{holding} of {short(instances)}{rate}{rest}"
+
+
+def short(number: int) -> str:
+    """A large number with two digits.
+
+    >>> short(123), short(5_230_000_000)
+    ('123', '5.2e+09')
+    """
+    return str(number) if number < 100_000 else f"{number:.2g}"

@@ -1,0 +1,205 @@
+"""Kernels from litmus tests: where threads and memory go, which instructions stand there; an assembler takes them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ptxmm.errors import Unsupported
+from ptxmm.gpu.epochs import epochs
+from ptxmm.gpu.layout import Seat, layout
+from ptxmm.gpu.source import Kernel, column_name, columns, kernel
+from ptxmm.program import Program
+from ptxmm.syntax import read_programs
+from ptxmm.syntax.lit import read
+
+LIBRARY = sorted((Path(__file__).parent.parent / "litmus").rglob("*.lit"))
+PTXAS = shutil.which("ptxas")
+NEWEST = (9, 0)
+
+MP = """ptx MP
+.global .u32 x; .global .u32 f;
+thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1; }
+thread B @ d0.c1.b1 { ld.acquire.gpu.u32 r0, [f]; ld.weak.u32 r1, [x]; }
+exists (B.r0 == 1 && B.r1 == 0)
+"""
+
+
+def only(text: str) -> Program:
+    (program,) = read(text, "test.lit")
+    return program
+
+
+def body(made: Kernel, number: int) -> str:
+    """What a role does between meeting and handing over."""
+    role = made.text.split(f"ROLE{number}:")[1]
+    return re.split(rf"\nDONE{number}:", re.split(r"\nMET_\d+:", role, maxsplit=1)[1])[0]
+
+
+def assemble(text: str, tmp_path: Path) -> str:
+    """What the assembler complains about."""
+    assert PTXAS is not None
+    source = tmp_path / "kernel.ptx"
+    source.write_text(text, encoding="utf-8")
+    command = [PTXAS, "-arch=sm_90a", "-O1", "-o", str(tmp_path / "kernel.cubin"), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def test_threads_of_different_ctas_are_warps_of_different_ctas_with_32_copies_side_by_side() -> None:
+    shape = layout(only(MP))
+    assert shape.seats == (Seat(0, 0, 0, 0), Seat(1, 0, 0, 0))
+    assert (shape.packed, shape.clusters, shape.cluster_size, shape.teams, shape.threads) == (True, 2, 1, 8, 256)
+
+
+def test_threads_of_one_cta_are_warps_of_one_cta() -> None:
+    shape = layout(only(MP.replace("d0.c1.b1", "d0.c0.b0")))
+    assert shape.seats == (Seat(0, 0, 0, 0), Seat(0, 0, 1, 0))
+    assert (shape.clusters, shape.warps, shape.teams) == (1, 2, 4)
+
+
+def test_ctas_of_one_cluster_are_launched_as_a_cluster() -> None:
+    made = kernel(only(MP.replace("d0.c1.b1", "d0.c0.b1")))
+    assert (made.layout.clusters, made.layout.cluster_size) == (1, 2)
+    assert ".reqnctapercluster 2, 1, 1" in made.text
+
+
+def test_lanes_of_one_warp_play_one_copy_and_the_other_lanes_leave() -> None:
+    shape = layout(only(MP.replace("d0.c0.b0", "d0.c0.b0.w0.l0").replace("d0.c1.b1", "d0.c0.b0.w0.l5")))
+    assert shape.seats == (Seat(0, 0, 0, 0), Seat(0, 0, 0, 5))
+    assert (shape.packed, shape.copies) == (False, 1)
+
+
+def test_a_barrier_that_all_threads_reach_keeps_32_copies_and_one_in_a_branch_does_not() -> None:
+    meeting = "thread A @ d0.c0.b0 { bar.sync 0; } thread B @ d0.c0.b0 { %s } exists (true)"
+    assert layout(only("ptx t " + meeting.replace("(true)", "(0 == 0)") % "bar.sync 0;")).packed
+    branching = "ld.u32 r, [x]; if (r == 0) { bar.sync 0; } else { bar.sync 0; }"
+    shape = layout(only("ptx t .global .u32 x; " + meeting.replace("(true)", "(0 == 0)") % branching))
+    assert (shape.packed, shape.teams) == (False, 1)
+
+
+def test_the_instructions_are_those_of_the_test_with_registers_for_addresses() -> None:
+    made = kernel(only(MP))
+    assert re.search(
+        r"st\.weak\.global\.u32 \[\w+\], \w+;\s+st\.release\.gpu\.global\.u32 \[\w+\], \w+;", body(made, 0)
+    )
+    assert re.search(
+        r"ld\.acquire\.gpu\.global\.u32 \w+, \[\w+\];\s+ld\.weak\.global\.u32 \w+, \[\w+\];", body(made, 1)
+    )
+
+
+def test_no_fence_stands_between_the_meeting_and_the_test() -> None:
+    made = kernel(only(MP.replace("release.gpu", "relaxed.gpu").replace("acquire.gpu", "relaxed.gpu")))
+    for number in (0, 1):
+        start = made.text.split(f"ROLE{number}:")[1].split("PLAYED")[0]
+        assert "fence" not in start
+        assert "acquire" not in start
+
+
+def test_a_second_access_to_a_location_goes_through_a_pointer_that_the_assembler_cannot_compare() -> None:
+    made = kernel(only(MP.replace("[x];", "[x]; ld.weak.u32 r2, [x];").replace("&& B.r1", "&& B.r2 == 0 && B.r1")))
+    first, second = re.findall(r"ld\.weak\.global\.u32 \w+, \[(\w+)\]", body(made, 1))
+    assert first != second
+    assert re.search(rf"add\.s64 {second}, {first}, zero\d;", made.text)
+
+
+def test_constants_tell_rounds_apart_and_sums_do_not() -> None:
+    assert epochs(only(MP)) == {("x", 0): 0, ("f", 0): 0}
+    assert epochs(only(MP.replace("st.release.gpu.u32 [f], 1", "red.release.gpu.add.u32 [f], 1"))) is None
+    assert epochs(only(MP.replace("[x], 1", "[x], 16"))) is None
+    assert epochs(only(MP.replace(".global .u32 x", ".global .u64 x").replace("weak.u32", "weak.u64"))) is None
+
+
+def test_every_wait_is_bounded() -> None:
+    waiting = MP.replace("ld.acquire.gpu.u32 r0, [f];", "wait_until.gpu.global.u32 r0, [f], r0 == 1;")
+    code = body(kernel(only(waiting)), 1)
+    assert "bra STUCK1;" in code.split("ld.relaxed.gpu")[1]
+
+
+def test_the_scope_of_shared_memory_is_the_own_cta_or_the_cluster() -> None:
+    made = kernel(
+        only(
+            """ptx t .shared @ d0.c0.* .u32 s;
+            thread A @ d0.c0.b0 { st.weak.u32 [s], 1; ld.weak.u32 r0, [s@b1]; }
+            thread B @ d0.c0.b1 { st.weak.u32 [s], 2; } exists (A.r0 == 2 && s@b0 == 1)"""
+        )
+    )
+    code = body(made, 0)
+    assert "st.weak.shared::cta.u32" in code
+    assert "ld.weak.shared::cluster.u32" in code
+    assert "mapa.shared::cluster.u64" in made.text
+
+
+def test_a_state_is_what_the_condition_names_or_everything() -> None:
+    program = only(MP)
+    assert [column_name(program, one) for one in columns(program)] == ["B.r0", "B.r1"]
+    silent = only(MP.split("exists")[0])
+    assert [column_name(silent, one) for one in columns(silent)] == ["B.r0", "B.r1", "x", "f"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("d0.c1.b1", "d1.c1.b1", "several GPUs"),
+        ("d0.c1.b1", "k1.d0.c1.b1", "several kernels"),
+        ("exists", ".alias y = x; exists", "views"),
+        ("exists", 'hardware { skip "it takes a year"; } exists', "it takes a year"),
+        ("ld.acquire.gpu.u32 r0, [f];", "wgmma.fence.sync.aligned; ld.acquire.gpu.u32 r0, [f];", "tensor core"),
+    ],
+)
+def test_what_one_launch_cannot_do_is_unsupported_with_the_reason(before: str, after: str, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        kernel(only(MP.replace(before, after)))
+
+
+def test_every_test_of_the_library_has_a_kernel_or_a_reason() -> None:
+    kernels, reasons = 0, set()
+    for path in LIBRARY:
+        for program in read_programs(path):
+            try:
+                kernels += bool(kernel(program).text)
+            except Unsupported as wrong:
+                reasons.add(str(wrong))
+    assert kernels > 1500
+    assert all(re.match("it needs several|it has |a CTA starts|a thread exits|it copies boxes", why) for why in reasons)
+
+
+def some(paths: list[Path]) -> list[Program]:
+    return [read_programs(path)[0] for path in paths]
+
+
+@pytest.mark.skipif(PTXAS is None, reason="there is no ptxas")
+@pytest.mark.parametrize("program", some(LIBRARY[::29]), ids=lambda program: program.full_name)
+def test_an_assembler_takes_the_kernel_of_a_test(program: Program, tmp_path: Path) -> None:
+    _assembles(program, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PTXAS is None, reason="there is no ptxas")
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.stem)
+def test_an_assembler_takes_the_kernels_of_all_tests(path: Path, tmp_path: Path) -> None:
+    seen = set()
+    for program in read_programs(path):
+        try:
+            text = kernel(program).text
+        except Unsupported:
+            continue
+        if text not in seen:
+            seen.add(text)
+            _assembles(program, tmp_path, skip=False)
+
+
+def _assembles(program: Program, tmp_path: Path, *, skip: bool = True) -> None:
+    try:
+        made = kernel(program)
+    except Unsupported as wrong:
+        pytest.skip(str(wrong))
+    if made.version > NEWEST or made.target == "sm_100":
+        if skip:
+            pytest.skip(f"it needs PTX {made.version[0]}.{made.version[1]} and {made.target}")
+        return
+    assert assemble(made.text, tmp_path) == ""
