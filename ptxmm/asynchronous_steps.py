@@ -61,7 +61,9 @@ class Steps:
     def _grid(self, statement: GridDependency, guard: Lit) -> Lit:
         """A step of a dependent launch; the literal that the thread goes on."""
         event = self.walk.event("K", guard, statement)
-        if not (self.walk.exact and statement.wait):
+        kernel, launches = self.walk.thread.place.kernel, self.walk.program.launches
+        dependent = any(second == kernel and kind == "dependent" for second, kind, _ in launches)
+        if not (self.walk.exact and statement.wait and dependent):
             return self.walk.here
         passing = self.walk.free() if self.walk.graph.ending is not Ending.FINISHED else 1
         self.walk.graph.passes[event.id] = passing

@@ -42,6 +42,7 @@ from ptxmm.values import Possible
 from ptxmm.walk import Walk
 
 FURTHEST = 2000
+WHOLE = 8
 
 
 def never() -> bool:
@@ -198,12 +199,17 @@ def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formu
 
 
 def _look_at_finals(program: Program, memory: Memory) -> None:
-    """The bytes that a condition names are looked at, so that copies follow them."""
+    """The bytes that a condition names are looked at, so that copies follow them; without any, all ordinary ones."""
     asked = [program.condition.formula] if program.condition is not None else []
-    for expr in [*asked, *([program.filter] if program.filter is not None else []), *program.locations]:
-        for leaf in leaves(expr):
-            if isinstance(leaf, FinalMem):
-                memory.touch(program.physical(leaf.name).name, (leaf.offset, leaf.type.size))
+    exprs = [*asked, *([program.filter] if program.filter is not None else []), *program.locations]
+    named = {
+        (leaf.name, leaf.offset, leaf.type.size) for e in exprs for leaf in leaves(e) if isinstance(leaf, FinalMem)
+    }
+    if not exprs:
+        plain = [o for o in program.objects if o.mbarrier is None and o.tensormap is None and o.length <= WHOLE]
+        named = {(o.name, i * o.type.size, o.type.size) for o in plain for i in range(o.length)}
+    for name, offset, size in named:
+        memory.touch(program.physical(name).name, (offset, size))
 
 
 def _uses_values(statement: Statement) -> bool:
