@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,30 +41,36 @@ EXAMPLES = example("ptxmm measure wait-cost", "ptxmm measure --all --plot pictur
               metavar="SECONDS", help="Repeat each NAME for this long; a few rounds in any case.")  # fmt: skip
 @click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of the arms.")
+@click.option("--from", "recorded", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
+              metavar="FILE", help="Show what --json wrote earlier instead of measuring; may be repeated.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Write JSON instead of text.")
 @click.option("--plot", "plotted", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Draw each measurement too, as DIR/NAME.svg.")  # fmt: skip
 @click.pass_context
 def measure(context: click.Context, /, names: tuple[str, ...], every: bool, listed: bool, seconds: float, seed: int,
-            device: int, as_json: bool, plotted: Path | None) -> None:  # fmt: skip
+            device: int, recorded: tuple[Path, ...], as_json: bool, plotted: Path | None) -> None:  # fmt: skip
     """Measure on this machine's GPU what forms of synchronisation cost, and where a missing one shows.
 
     NAME is a measurement; --list tells which there are.
     """
     from ptxmm.gpu.measure.catalogue import MEASURES
-    from ptxmm.report.measure import exit_code, list_text, measure_report, measurement_text
+    from ptxmm.report.measure import list_text
 
     if listed:
         say(list_text(MEASURES.values(), width()))
         return
-    if bool(names) == every:
-        raise click.UsageError("Name measurements, or say --all.", context)
+    if (bool(names) + every + bool(recorded)) != 1:
+        raise click.UsageError("Name measurements, or say --all, or --from a file.", context)
     for name in names:
         if name not in MEASURES:
             raise click.UsageError(f"{name!r} is no measurement: choose from {', '.join(MEASURES)}.", context)
+    show = _Shown(as_json, plotted)
+    if recorded:
+        show.all(_read(path) for path in recorded)
+        context.exit(show.end(failed=False))
     from ptxmm.gpu.measure.machine import Machine
 
-    machine, found, interrupted, failed = Machine(device), [], False, False
+    machine, failed = Machine(device), False
     for name in names or MEASURES:
         try:
             result, interrupted = _measured(MEASURES[name], machine, seconds, seed)
@@ -69,16 +78,57 @@ def measure(context: click.Context, /, names: tuple[str, ...], every: bool, list
             complain(f"ptxmm: {wrong}")
             failed = True
             continue
-        found.append(result)
-        if not as_json:
-            say(measurement_text(result, width()) + "\n")
-        if plotted is not None:
-            _draw(result, plotted)
+        show.add(result)
         if interrupted:
-            break
-    if as_json:
-        say(measure_report(found))
-    context.exit(INTERRUPTED if interrupted else 2 if failed else exit_code(found))
+            show.end(failed=False)
+            context.exit(INTERRUPTED)
+    context.exit(show.end(failed=failed))
+
+
+@dataclass(slots=True)
+class _Shown:
+    """Measurements as they come: text and pictures at once, JSON at the end."""
+
+    as_json: bool
+    plotted: Path | None
+    found: list[Measurement] = field(default_factory=list)
+
+    def add(self, result: Measurement) -> None:
+        from ptxmm.report.measure import measurement_text
+
+        self.found.append(result)
+        if not self.as_json:
+            say(measurement_text(result, width()) + "\n")
+        if self.plotted is not None:
+            _draw(result, self.plotted)
+
+    def all(self, files: Iterable[Iterable[Measurement]]) -> None:
+        for results in files:
+            for each in results:
+                self.add(each)
+
+    def end(self, *, failed: bool) -> int:
+        from ptxmm.report.measure import exit_code, measure_report
+
+        if self.as_json:
+            say(measure_report(self.found))
+        return 2 if failed else exit_code(self.found)
+
+
+def _read(path: Path) -> list[Measurement]:
+    """The measurements of a file that --json wrote."""
+    from ptxmm.errors import InputError, Span
+    from ptxmm.files import read_text
+    from ptxmm.gpu.measure.results import from_json
+
+    try:
+        found = json.loads(read_text(path, "measurements"))
+        if not isinstance(found, list):
+            raise ValueError("not a list")
+        return [from_json(each) for each in found]
+    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+        at = Span(str(path), 1, 1)
+        raise InputError(f"this is not what `ptxmm measure --json` writes: {wrong}", at) from wrong
 
 
 def _measured(measure: Measure, machine: Machine, seconds: float, seed: int) -> tuple[Measurement, bool]:

@@ -77,6 +77,7 @@ COUNTS = {
     "atomicAdd": "count_cuda",
 }
 PLAIN, TOGETHER, CUDA = COUNTS
+APART = "a load and a store, not atomic"
 OFFSET, KEYED, HANDED = "counters at an offset", "a histogram", "words published by one lane"
 KEYS = 1 << 22
 
@@ -89,10 +90,10 @@ def prepare(machine: Machine) -> Lab:
     pool = machine.aligned(4 << 20, 2 << 20)
     scratch = machine.zeros(1 << 24)
 
-    def contended(setting: Contended, offset: int) -> Reading:
+    def contended(setting: Contended, op: str, offset: int) -> Reading:
         base = pool[offset : offset + 4 * setting.counters].view("uint32")
         base.fill(0)
-        out, kernel = machine.results(), module.get_function(f"contend_{setting.op}")
+        out, kernel = machine.results(), module.get_function(f"contend_{op}")
         knobs = (setting.counters, setting.rounds, setting.pattern)
         took = machine.timed(lambda: machine.launch(kernel, 2 * sms, 512, base, out, *knobs))
         adds = 2 * sms * 512 * setting.rounds
@@ -120,7 +121,8 @@ def prepare(machine: Machine) -> Lab:
 
     def plan(setting: Contended | Keys | Publication) -> Plan:
         if isinstance(setting, Contended):
-            arms = [Arm(f"+{o}", Role.NEGATIVE, partial(contended, setting, o)) for o in setting.offsets]
+            arms = [Arm(f"+{o}", Role.NEGATIVE, partial(contended, setting, setting.op, o)) for o in setting.offsets]
+            arms.append(Arm(f"+0, {APART}", Role.POSITIVE, partial(contended, setting, "apart", 0)))
             return Plan(OFFSET, str(setting), tuple(arms), "ps an add", "lost adds", "+0")
         if isinstance(setting, Publication):
             arms = [
@@ -132,6 +134,7 @@ def prepare(machine: Machine) -> Lab:
         keys = drawn(setting)
         key, right = cp.asarray(keys.astype("uint32")), cp.asarray(np.bincount(keys, minlength=setting.many))
         arms = [Arm(name, Role.NEGATIVE, partial(counted, key, right, kernel)) for name, kernel in COUNTS.items()]
+        arms.append(Arm(APART, Role.POSITIVE, partial(counted, key, right, "count_apart")))
         return Plan(KEYED, setting.told, tuple(arms), "µs", "wrong counters", PLAIN)
 
     return plan
@@ -171,6 +174,13 @@ MEASURE = Measure(
             ),
         ),
         Stated("The compiler does not do it for keys that vary.", costs(KEYED, CUDA, "keys", least=0.95, most=1.05)),
+        Stated(
+            "No add is lost.",
+            every(
+                *(never(OFFSET, f"+{offset}") for offset in (0, 512)),
+                *(never(KEYED, name) for name in COUNTS),
+            ),
+        ),
         Stated(
             "A word that one lane publishes for all was never seen stale without bar.warp.sync.",
             never(HANDED, "match.any, leader's red.release"),

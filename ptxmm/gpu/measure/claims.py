@@ -64,8 +64,7 @@ def shows(name: str, arm: str, where: str = "", least: float = 0.0, most: float 
         if not shares:
             return Standing.OPEN, f"{name} was not measured"
         low, high = min(shares), max(shares)
-        said = f"{arm}: {_percent(low)} {rows[0][0].wrong}"
-        said = said if len(shares) == 1 else f"{arm}: {_percent(low)} to {_percent(high)} {rows[0][0].wrong}"
+        said = f"{arm}: {_range(_percent(low), _percent(high))} {rows[0][0].wrong}"
         right = low > 0 and low >= least and high <= most
         return (Standing.CONFIRMED if right else Standing.REFUTED), said
 
@@ -96,11 +95,31 @@ def costs(name: str, arm: str, where: str = "", least: float = 0.0, most: float 
             return Standing.OPEN, f"{name} was not measured"
         right = all(least * (1 - band) <= value <= most * (1 + band) for value, band in ratios)
         values = [value for value, _ in ratios]
-        shown = f"{min(values):.3f}" if len(values) == 1 else f"{min(values):.3f} to {max(values):.3f}"
+        shown = _range(f"{min(values):.3f}", f"{max(values):.3f}")
         reference = found[0][0].reference
         return (Standing.CONFIRMED if right else Standing.REFUTED), f"{arm}: {shown} times {reference}"
 
     return judge
+
+
+def grows(name: str, arm: str, before: str, after: str, least: float = 0.0, most: float = inf) -> Judge:
+    """The arm takes between `least` and `most` times as long in one setting as in another."""
+
+    def judge(series: Sequence[Series]) -> Answer:
+        times = [row.time for where in (before, after) for _, row in _rows(series, name, arm, where)[:1]]
+        first, second = times if len(times) == 2 else (None, None)
+        if first is None or second is None:
+            return Standing.OPEN, f"{name} was not measured"
+        value, slack = second.median / first.median, max(first.drift, second.drift)
+        right = least * (1 - slack) <= value <= most * (1 + slack)
+        said = f"{arm}: {value:.3f} times as long"
+        return (Standing.CONFIRMED if right else Standing.REFUTED), said
+
+    return judge
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _rows(series: Sequence[Series], name: str, arm: str, where: str) -> list[tuple[Series, Row]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmm.gpu.measure.arms import Arm, Plan, Reading
 from ptxmm.gpu.measure.claims import Stated, costs, every, never, rare, shows
-from ptxmm.gpu.measure.machine import EXTRA, WRONG, Machine
+from ptxmm.gpu.measure.machine import EXTRA, WRONG, Machine, insist
 from ptxmm.gpu.measure.measure import Lab, Measure
 from ptxmm.gpu.measure.results import Role
 from ptxmm.gpu.measure.sources import source
@@ -94,8 +94,8 @@ def _judge_error(machine: Machine, module: Any, arrays: tuple[Any, ...], k: int,
     machine.launch(module.get_function("error"), TOKENS // 16, 256, x, listed, weight, to, out, WIDTH, k, int(half))
     squared, whole = float(out[EXTRA]), float(out[EXTRA + 1])
     relative = (squared / whole) ** 0.5
-    if not relative < ACCURATE["bf16" if half else "f32"]:
-        raise ArithmeticError(f"{name}, k = {k}: the sums are wrong, by {relative:.2g} of their size")
+    wrong = not relative < ACCURATE["bf16" if half else "f32"]
+    insist(wrong, f"sums of {name}, k = {k}: off by {relative:.2g} of their size")
 
 
 MEASURE = Measure(

@@ -20,6 +20,7 @@ AS_IS, MOVED = "all fence; relaxed atom; volatile poll", "thread 0 fences; relax
 CLOSED, CLOSED_FENCE = "as the first + closing ld.acquire", "as the first + closing fence.acq_rel"
 COOPERATIVE, REREAD = "release atom; acquire poll", "as the first, volatile re-read"
 CTA_FENCE, NO_FENCE = "fence.acq_rel.cta only", "no fence"
+ACQUIRE_ONLY = "no writer's fence, closing ld.acquire"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ FORMS = (
     Form("thread 0 fences before and after", Role.NEGATIVE, arrive=ALL_FENCE, after=ALL_FENCE),
     Form(COOPERATIVE, Role.NEGATIVE, order="release", poll="ld.acquire.gpu"),
     Form(REREAD, Role.NEGATIVE, ALL_FENCE, read="ld.volatile"),
-    Form("no writer's fence, closing ld.acquire", Role.SUBJECT, after=ACQUIRE),
+    Form(ACQUIRE_ONLY, Role.SUBJECT, after=ACQUIRE),
     Form(CTA_FENCE, Role.POSITIVE, FENCE_CTA),
     Form(NO_FENCE, Role.POSITIVE),
 )
@@ -133,6 +134,10 @@ MEASURE = Measure(
         Stated(
             "A closing ld.acquire makes it sound.",
             every(never("grid barrier", CLOSED), never("grid barrier", CLOSED_FENCE)),
+        ),
+        Stated(
+            "A closing ld.acquire alone is not enough: with stores on their way the writers need their fence.",
+            shows("grid barrier", ACQUIRE_ONLY, "32 unrelated"),
         ),
         Stated("So does a release and an acquire poll in its place.", never("grid barrier", COOPERATIVE)),
         Stated("A volatile re-read is never stale.", never("grid barrier", REREAD)),

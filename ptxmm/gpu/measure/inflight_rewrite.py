@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ptxmm.gpu.measure.arms import Arm, Plan, Reading
 from ptxmm.gpu.measure.claims import Stated, every, never, rare, shows
-from ptxmm.gpu.measure.machine import CYCLES, Machine
+from ptxmm.gpu.measure.machine import CYCLES, EXTRA, Machine, insist
 from ptxmm.gpu.measure.measure import Lab, Measure
 from ptxmm.gpu.measure.results import Role
 from ptxmm.gpu.measure.sources import source
@@ -101,6 +101,7 @@ def prepare(machine: Machine) -> Lab:
             arguments = (maps, encoded[shape.height], filler_map, bases, out, *knobs)
             machine.launch(kernel(f"rewrite_{number}"), sms, 32, *arguments, shared=memory)
             count, slots = machine.counted(out)
+            insist(slots[EXTRA], "tiles of no tensor, or of the old one after the acquire fence")
             return Reading(slots[CYCLES] / (sms * rounds), count)
 
         return Arm(name, role, run)
@@ -110,7 +111,9 @@ def prepare(machine: Machine) -> Lab:
             out = machine.results()
             knobs = (steps, setting.copies, 8, many, setting.flight, drain, setting.fillers, ROWS)
             machine.launch(kernel("ring"), sms, 32, maps, encoded[8], filler_map, bases, out, *knobs, shared=memory)
-            return Reading(count=machine.counted(out)[0])
+            count, slots = machine.counted(out)
+            insist(slots[EXTRA], "tiles of no tensor")
+            return Reading(count=count)
 
         return Arm(f"{many} maps, {RING_DRAINS[drain]}", role, run)
 

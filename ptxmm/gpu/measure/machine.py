@@ -130,14 +130,11 @@ class Machine:
         """Bytes that a kernel takes as one parameter."""
         return self.np.frombuffer(data, f"V{len(data)}")
 
-    def copy_bandwidth(self, megabytes: int = 512) -> float:
-        """Bytes that the GPU reads and writes a second when it copies, the median of nine copies."""
-        bytes = megabytes << 20
-        a, b = self.cp.full(bytes // 4, 0x3F5A1B2C, "uint32"), self.zeros(bytes // 4)
-        stream = self.cp.cuda.get_current_stream().ptr
-        runtime = self.cp.cuda.runtime
-        times = [self.timed(lambda: runtime.memcpyAsync(b.data.ptr, a.data.ptr, bytes, 3, stream)) for _ in range(10)]
-        return 2e3 * bytes / sorted(times[1:])[4]
+
+def insist(wrong: int, said: str) -> None:
+    """Stop a measurement whose own check fails: what it would say of anything else is worth nothing."""
+    if wrong:
+        raise PtxmmError(f"the measurement contradicts itself: {wrong} {said}")
 
 
 def _first_line(failed: Exception) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 KERNELS = Path(__file__).parent / "kernels"
 SECTION = re.compile(r"^//@ each *(\w*)\n(.*?)^//@ end\n", re.MULTILINE | re.DOTALL)
 HOLE = re.compile(r"@([A-Z]+)@")
-ASM = re.compile(r'\basm(?: volatile)?\("(?P<text>[^"]*)"\s*(?P<operands>(?::[^;]*)?)\);')
+ASM = re.compile(r'\basm(?: volatile)?\("(?P<text>[^"]*)"\s*(?P<operands>(?::[^;]*?)?)\)\s*(?:;|$)', re.MULTILINE)
 OPERAND = re.compile(r'"=?(?P<kind>[rlhfd])"')
 
 Filling = Mapping[str, str]

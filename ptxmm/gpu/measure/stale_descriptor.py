@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ptxmm.gpu.measure.arms import Arm, Plan, Reading
 from ptxmm.gpu.measure.claims import Judge, Stated, costs, every, never, shows
-from ptxmm.gpu.measure.machine import CYCLES, Machine
+from ptxmm.gpu.measure.machine import CYCLES, EXTRA, Machine, insist
 from ptxmm.gpu.measure.measure import Lab, Measure
 from ptxmm.gpu.measure.results import Role
 from ptxmm.gpu.measure.sources import source
@@ -75,7 +75,9 @@ def prepare(machine: Machine) -> Lab:
             maps.reshape(sms * 1032, 128)[:] = first
             out = machine.results()
             machine.launch(module.get_function("evicted"), sms, 32, maps, encoded, out, rounds, others)
-            return Reading(count=machine.counted(out)[0])
+            count, slots = machine.counted(out)
+            insist(slots[EXTRA], "loads of the old tensor right after the acquire fence")
+            return Reading(count=count)
 
         return Arm(f"{others} others", Role.SUBJECT if others else Role.POSITIVE, run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptxmm.gpu.measure.arms import Arm, Plan, Reading
-from ptxmm.gpu.measure.claims import Stated, costs, every
+from ptxmm.gpu.measure.claims import Stated, costs, every, shows
 from ptxmm.gpu.measure.machine import FLOAT32, STUCK, Machine
 from ptxmm.gpu.measure.measure import Lab, Measure
 from ptxmm.gpu.measure.results import Role
@@ -15,7 +15,8 @@ from ptxmm.gpu.measure.statistics import Count
 STAGED = "tile[i][j]"
 SERIAL, SERIAL_ALL = "per load: init, sync, wait, sync, inval", "per load, every thread inits and invals"
 BATCHED, SINGLE, ELECTED = "batched, N barriers", "one barrier for N copies", "batched, one thread waits, bar.sync"
-PLAIN = "plain loads, no TMA"
+PLAIN, COPIED = "plain loads, no TMA", "a copy of as many bytes"
+LATE = "one barrier, waited for after the tiles are read"
 FORMS = {
     BATCHED: ("BATCH_ALL_WAIT", STAGED),
     SERIAL: ("SERIAL(tid == 0)", STAGED),
@@ -24,6 +25,7 @@ FORMS = {
     SINGLE: ("TOGETHER(true, COPY_TILE, false)", STAGED),
     "one barrier, copies before expect_tx": ("TOGETHER(false, COPY_TILE, true)", STAGED),
     "one barrier, copies without a tensor map": ("TOGETHER(true, COPY_FLAT, false)", STAGED),
+    LATE: ("TOGETHER(true, COPY_TILE, false)", STAGED),
     PLAIN: ("NOTHING", "in.of[i][(u64)at * 256 + j]"),
 }
 """Each form by how it loads, as a macro of the kernel's file, and where the sum reads what was loaded."""
@@ -40,21 +42,24 @@ class Setting:
 SETTINGS = tuple(Setting(inputs, threads) for threads in (128, 256) for inputs in (1, 2, 4, 8))
 TILES = 1 << 16
 THOUSANDS = TILES
+NAME = "sum of N inputs"
 
 
-def _filling(id: str, inputs: int, load: str, read: str) -> dict[str, str]:
-    shared = "true" if load.startswith("TOGETHER") else "false"
-    return {"ID": id, "N": str(inputs), "SHARED": shared, "LOAD": load, "READ": read}
+def _filling(id: str, inputs: int, form: str) -> dict[str, str]:
+    load, read = FORMS[form]
+    shared, late = (str(each).lower() for each in (load.startswith("TOGETHER"), form == LATE))
+    return {"ID": id, "N": str(inputs), "SHARED": shared, "LATE": late, "LOAD": load, "READ": read}
 
 
 def prepare(machine: Machine) -> Lab:
     """Eight inputs of 256 MB each, their tensor maps, and the plan of each setting."""
     cp, sms = machine.cp, machine.multiprocessors
     names = {(n, form): f"{n}_{number}" for n in (1, 2, 4, 8) for number, form in enumerate(FORMS)}
-    fillings = [_filling(id, n, *FORMS[form]) for (n, form), id in names.items()]
+    fillings = [_filling(id, n, form) for (n, form), id in names.items()]
     module = machine.module(source("tma", "tma_batch", arms={"each": fillings}))
     inputs = [cp.empty(TILES * 1024, "float32") for _ in range(8)]
     to = cp.empty(TILES * 1024, "float32")
+    copy_from, copy_to = (cp.full(TILES * 9 * 512, 0x3F5A1B2C, "uint32") for _ in range(2))
     for number, each in enumerate(inputs):
         machine.launch(module.get_function("fill"), 8 * sms, 256, each, THOUSANDS, 77 * number + 1)
     maps = machine.by_value(
@@ -78,16 +83,26 @@ def prepare(machine: Machine) -> Lab:
             return Reading(1e3 * took, Count(0, 0, int(out[STUCK])))
 
         # Initialising from many threads at once is undefined in PTX: what it does is the question.
-        return Arm(form, Role.SUBJECT if form == SERIAL_ALL else Role.NEGATIVE, run)
+        roles = {SERIAL_ALL: Role.SUBJECT, LATE: Role.POSITIVE}
+        return Arm(form, roles.get(form, Role.NEGATIVE), run)
+
+    def copied(setting: Setting) -> Arm:
+        half = (setting.inputs + 1) * TILES * 4096 // 2
+        stream, copy = cp.cuda.get_current_stream().ptr, cp.cuda.runtime.memcpyAsync
+
+        def run() -> Reading:
+            return Reading(1e3 * machine.timed(lambda: copy(copy_to.data.ptr, copy_from.data.ptr, half, 3, stream)))
+
+        return Arm(COPIED, Role.SUBJECT, run)
 
     def plan(setting: Setting) -> Plan:
         told = f"{setting.inputs} inputs, CTAs of {setting.threads} threads"
-        return Plan("sum of N inputs", told, tuple(arm(setting, f) for f in FORMS), "µs", "wrong words", BATCHED)
+        arms = (*(arm(setting, form) for form in FORMS), copied(setting))
+        return Plan(NAME, told, arms, "µs", "wrong words", BATCHED)
 
     return plan
 
 
-NAME = "sum of N inputs"
 MEASURE = Measure(
     "tma-batch",
     "Does it pay to start all copies before the first wait, and is TMA faster than plain loads?",
@@ -107,6 +122,11 @@ MEASURE = Measure(
             every(costs(NAME, SINGLE, least=0.96, most=1.04), costs(NAME, ELECTED, least=0.96, most=1.04)),
         ),
         Stated("Plain loads are as fast, within 5 %.", costs(NAME, PLAIN, least=0.95, most=1.05)),
+        Stated(
+            "A batch takes as long as a copy of as many bytes, within 10 %.",
+            costs(NAME, COPIED, least=0.9, most=1.1),
+        ),
+        Stated("Tiles that are read before the wait are wrong: the check of the words sees it.", shows(NAME, LATE)),
     ),
     needs=(9, 0),
 )

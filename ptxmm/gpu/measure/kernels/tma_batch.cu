@@ -31,12 +31,12 @@ DEVICE void load_flat(u32 to, const void *from, u64 *b) {
   if (tid == 0) barrier_init(b, 1); \
   __syncthreads(); \
   if (tid == 0) { if (before) expect(b, 4096 * N); INPUTS { copy } if (after) expect(b, 4096 * N); } \
-  stuck = !wait_phase(b, 0);
+  if (!LATE) stuck = !wait_phase(b, 0);
 #define NOTHING
 //@ each
 KERNEL __launch_bounds__(256) sum_@ID@(const __grid_constant__ Maps maps, Inputs in, float4 *to, u64 *out) {
   constexpr int N = @N@;
-  constexpr bool SHARED = @SHARED@;
+  constexpr bool SHARED = @SHARED@, LATE = @LATE@;
   __shared__ __align__(128) float4 tile[N][256];
   __shared__ __align__(8) u64 b[N];
   u32 tid = threadIdx.x, at = blockIdx.x;
@@ -50,6 +50,7 @@ KERNEL __launch_bounds__(256) sum_@ID@(const __grid_constant__ Maps maps, Inputs
     for (int i = 0; i < N; i++) { sum.x += v[i].x; sum.y += v[i].y; sum.z += v[i].z; sum.w += v[i].w; }
     to[(u64)at * 256 + j] = sum;
   }
+  if (LATE) stuck = !wait_phase(b, 0);
   if (stuck) report(out, STUCK, 1);
 }
 //@ end
