@@ -157,7 +157,40 @@ KERNELS = Scene(
     ("g",),
     ("", "launch k1 with k0;", "launch k1 dependent k0;", "launch k1 dependent k0;"),
 )  # fmt: skip
-SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, KERNELS)
+LIVES = Scene(
+    """.shared @ d0.c0.b0 .b64 m;
+    .shared @ d0.c0.b0 .u32 s[4];
+    .global .u32 g[4] = {{1, 0, 0, 0}};
+    .global .u32 f;""",
+    ("d0.c0.b0", "d0.c0.b1", "d0.c0.b0"),
+    (
+        "@0 mbarrier.init.shared::cta.b64 [m], {count};", "@0 mbarrier.init.shared::cta.b64 [m], {count};",
+        "@02 mbarrier.inval.shared::cta.b64 [m];", "fence.mbarrier_init.release.cluster;", "fence.acq_rel.cluster;",
+        "barrier.cluster.arrive.relaxed; barrier.cluster.wait;", "barrier.cluster.arrive; barrier.cluster.wait;",
+        "barrier.cluster.arrive.relaxed; barrier.cluster.wait;", "@02 bar.sync 0;",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [m];", "@02 mbarrier.arrive.shared::cta.b64 _, [m];",
+        "@02 " + WAITS[0], "@02 " + WAITS[3], "@0 " + ARMED, *FLAG, "@02 ld.weak.shared::cta.u64 r, [m];",
+        "st.weak.shared::cluster.u32 [s], 2;", "@02 ld.weak.shared::cta.u32 r, [s];", "@0 fence.proxy.async;",
+    ),
+    ("s",),
+)  # fmt: skip
+LANES = Scene(
+    """.shared @ d0.c0.b0 .mbarrier m({count});
+    .shared @ d0.c0.b0 .u32 x;
+    .shared @ d0.c0.b0 .u32 s[4];
+    .global .u32 g[4] = {{1, 0, 0, 0}};""",
+    ("d0.c0.b0.w0.l0", "d0.c0.b0.w0.l1", "d0.c0.b0.w1"),
+    (
+        "@01 elect.sync _|p, 3; if (p) { mbarrier.arrive.shared::cta.b64 _, [m]; }",
+        "@01 elect.sync _|p, 3; if (p) { st.weak.shared::cta.u32 [x], 1; }",
+        "@01 elect.sync _|p, 3; if (p) { " + ARMED + " }", "@01 bar.warp.sync 3;", "@01 bar.warp.sync 3;",
+        "ld.weak.shared::cta.u32 r, [x];", "ld.weak.shared::cta.u32 r, [s];", *WAITS[:2],
+        "st.weak.shared::cta.u32 [x], 2;", "mbarrier.arrive.shared::cta.b64 _, [m];", "bar.sync 0;", "barrier.sync 1;",
+        "fence.proxy.async;",
+    ),
+    ("x",),
+)  # fmt: skip
+SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, KERNELS, LIVES, LANES)
 
 
 def fits(move: str, number: int) -> str:
@@ -181,7 +214,7 @@ def asynchronous_texts(draw: some.DrawFn, scenes: tuple[Scene, ...] = SCENES, mo
     for number, (place, body) in enumerate(zip(places, bodies, strict=True)):
         lines = []
         for at, move in enumerate(body):
-            line = move.replace(" r, ", f" r{at}, ")
+            line = move.replace("{count}", str(count)).replace(" r, ", f" r{at}, ")
             asked += [f"T{number}.r{at} == 0"] if f" r{at}, " in line else []
             lines.append(line)
         threads.append(f"thread T{number} @ {place} {{\n    " + "\n    ".join(lines) + "\n}")
