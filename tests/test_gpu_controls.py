@@ -13,11 +13,13 @@ from random_programs import ALL, programs
 from ptxmm import check as solver
 from ptxmm.cat import shipped_models
 from ptxmm.enumeration import outcomes
-from ptxmm.gpu.controls import controls, loops
+from ptxmm.gpu.around import loops
+from ptxmm.gpu.controls import controls
 from ptxmm.gpu.weaker import shortfalls
 from ptxmm.program import Barrier, Fence, Load, MbarrierInit, Order, Program, Scope, Statement, WaitGroup
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read
+from ptxmm.syntax.print_lit import to_lit
 
 LIBRARY = Path(__file__).parent.parent / "litmus"
 QUICK = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -78,6 +80,22 @@ def test_what_synchronisation_forbids_in_a_classic_test_a_control_allows(name: s
     for test in read_programs(LIBRARY / "basic" / f"{name}.lit"):
         if solver.check(test, model("ptx-9.4"), asked).verdict == "forbidden" and controls(test):
             assert "allowed" in {solver.check(c.program, model("ptx-9.4"), asked).verdict for c in controls(test)}
+
+
+@pytest.mark.slow
+def test_every_control_of_the_library_is_a_test_that_reads_back() -> None:
+    for test in library():
+        (back,) = read(to_lit(test), test.path)
+        for control in controls(test):
+            (its,) = read(to_lit(control.program), test.path)
+            assert not shortfalls(its, back)
+
+
+def test_an_instruction_that_ptx_has_not_is_left_as_it_is() -> None:
+    (test,) = [t for t in library("mbarrier") if t.full_name == "no-complete[one-of-three]"]
+    changed = [change for control in controls(test) for change in control.changes]
+    assert changed
+    assert not any("noComplete" in change for change in changed)
 
 
 # --- by structure ----------------------------------------------------------------------------------------------------

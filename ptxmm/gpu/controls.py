@@ -11,26 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ptxmm.errors import PtxmmError, Unsupported
+from ptxmm.errors import InputError, PtxmmError, Unsupported
+from ptxmm.gpu.around import Around, surroundings
 from ptxmm.gpu.weaker import shortfalls
+from ptxmm.isa import form_of
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import (
-    Addr,
-    AsyncCopy,
-    AsyncStore,
     Atomic,
-    Bar,
     Barrier,
     Branch,
     ClusterBarrier,
-    CopyArrive,
     Exit,
-    Expr,
     Fence,
-    Label,
     Load,
     MbarrierArrive,
-    MbarrierInit,
     MbarrierWait,
     Order,
     Program,
@@ -40,11 +34,9 @@ from ptxmm.program import (
     Statement,
     Store,
     TensormapCopy,
-    TensormapReplace,
     Thread,
     WaitGroup,
     WarpSync,
-    leaves,
 )
 
 
@@ -55,22 +47,6 @@ class Control:
     kind: str
     program: Program
     changes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What decides whether an instruction may change: whether it stands in a loop, is needed, and what else is there.
-
-    `initialises` says that it is the first fence after an `mbarrier.init`, `written` that all tensor maps are the
-    host's, `loose` that no thread counts on a barrier to make progress, `several` that there is more than one CTA.
-    """
-
-    loops: bool
-    weak_poll: bool
-    initialises: bool
-    written: bool
-    loose: bool
-    several: bool
 
 
 Weakening = Callable[[Statement, Around], Statement | None]
@@ -111,8 +87,9 @@ def _made(program: Program, kind: str, weakening: Weakening) -> Control:
 def _thread(program: Program, thread: Thread, weakening: Weakening, changes: list[str]) -> Thread:
     body, late = list[Statement](), list[Statement]()
     straight = not any(isinstance(s, Branch | Exit) for s in thread.body)
-    for statement, around in zip(thread.body, _surroundings(program, thread), strict=True):
+    for statement, around in zip(thread.body, surroundings(program, thread), strict=True):
         new = weakening(statement, around)
+        new = new if new is None or _is_ptx(new) else statement
         if isinstance(statement, WaitGroup) and new is None:
             (late if straight else body).append(statement)
         elif new is not None:
@@ -124,64 +101,23 @@ def _thread(program: Program, thread: Thread, weakening: Weakening, changes: lis
     return replace(thread, body=(*body, *late))
 
 
+def _is_ptx(statement: Statement) -> bool:
+    """Whether PTX has an instruction with these qualifiers: `.noComplete` takes no `.relaxed`, for instance."""
+    try:
+        form_of(mnemonic(statement))
+    except InputError:
+        return False
+    except Unsupported:
+        return True
+    return True
+
+
 def _told(statement: Statement) -> str:
     """An instruction's opcode and qualifiers, where PTX spells it."""
     try:
         return mnemonic(statement)
     except Unsupported:
         return statement.text or type(statement).__name__
-
-
-# --- what a run needs ------------------------------------------------------------------------------------------------
-
-COPIES = (AsyncCopy, AsyncStore, CopyArrive)
-
-
-def _surroundings(program: Program, thread: Thread) -> list[Around]:
-    everything = [statement for one in program.threads for statement in one.body]
-    counting = any(isinstance(s, (MbarrierInit, *COPIES)) or _reduces(s) for s in everything)
-    loose = not counting and not any(loops(one) for one in program.threads)
-    written = all(_written(program, s) for s in everything)
-    several = len({(one.place.device, one.place.cta, one.place.kernel) for one in program.threads}) > 1
-    inside = loops(thread)
-    found, fresh = [], False
-    for index, statement in enumerate(thread.body):
-        around = [loop for loop in inside if index in loop]
-        weak = any(isinstance(s, Load) and s.order is Order.WEAK for loop in around for s in _part(thread, loop))
-        found.append(Around(bool(around), weak, fresh, written, loose, several))
-        if isinstance(statement, MbarrierInit):
-            fresh = True
-        elif isinstance(statement, Fence | ProxyFence):
-            fresh = False
-    return found
-
-
-def loops(thread: Thread) -> list[range]:
-    """The stretches of a thread's code that a branch can repeat."""
-    at = {s.name: index for index, s in enumerate(thread.body) if isinstance(s, Label)}
-    jumps = ((at[s.target], index) for index, s in enumerate(thread.body) if isinstance(s, Branch) and s.target in at)
-    return [range(target, index + 1) for target, index in jumps if target <= index]
-
-
-def _part(thread: Thread, loop: range) -> tuple[Statement, ...]:
-    return thread.body[loop.start : loop.stop]
-
-
-def _reduces(statement: Statement) -> bool:
-    return isinstance(statement, Barrier) and statement.kind is Bar.RED
-
-
-def _written(program: Program, statement: Statement) -> bool:
-    """Whether a statement leaves alone all tensor maps but those that the host wrote."""
-    match statement:
-        case TensormapCopy(destination=place) | TensormapReplace(address=place):
-            return _is_map(program, place) or isinstance(statement, TensormapReplace)
-    return True
-
-
-def _is_map(program: Program, place: Expr) -> bool:
-    names = [leaf.name for leaf in leaves(place) if isinstance(leaf, Addr)]
-    return bool(names) and all(program.physical(name).tensormap is not None for name in names)
 
 
 # --- the kinds -------------------------------------------------------------------------------------------------------
