@@ -168,6 +168,8 @@ class Code:
         bits = _computed(type_)
         a = self._typed(left, type_, leaf)
         b = self.value(right, 32, leaf) if op in ("<<", ">>") else self._typed(right, type_, leaf)
+        if _known(op, left, right):
+            b = self._hidden(b, 32 if op in ("<<", ">>") else bits)
         kind = str(type_) if type_.floating else f"{'s' if type_.signed else 'u'}{bits}"
         if op in COMPARISONS:
             made = self.fresh(PREDICATE)
@@ -185,6 +187,12 @@ class Code:
             word = f"{(ROUNDED if type_.floating else ARITHMETIC)[op]}.{kind}"
         self.add(f"{word} {made}, {a}, {b}")
         return made, bits
+
+    def _hidden(self, operand: str, bits: int) -> str:
+        """The same value, which the assembler does not know: else it would drop a dependency that the test is about."""
+        zero, made = self.fitted("zero0", 64, bits), self.fresh(bits)
+        self.add(f"or.b{bits} {made}, {zero}, {operand}")
+        return made
 
     def _typed(self, expr: Expr, type_: Type, leaf: Leaf) -> str:
         """An operand of an operation: signed numbers are written with their sign."""
@@ -220,6 +228,11 @@ class Code:
         sides = (self.value(then, bits, leaf), self.value(other, bits, leaf))
         self.add(f"selp.b{bits} {made}, {sides[0]}, {sides[1]}, {chosen}")
         return made, bits
+
+
+def _known(op: str, left: Expr, right: Expr) -> bool:
+    """Whether the result is known without the operands, as that of `r ^ r`, `r - r` and `r & 0` is."""
+    return (left == right and op in ("^", "-")) or (op in ("&", "*") and Const(0) in (left, right))
 
 
 def _computed(type_: Type) -> int:

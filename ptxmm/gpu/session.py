@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -73,11 +74,16 @@ class Session:
         coming, sent = iter(jobs), deque[Job]()
         while True:
             while len(sent) < AHEAD and (job := next(coming, None)) is not None:
-                self.running.connection.send(job)
                 sent.append(job)
+                self._send(job)
             if not sent:
                 return
             yield self._answer(sent)
+
+    def _send(self, job: Job) -> None:
+        """Send a job; to a process that ended it is sent again when that is noticed."""
+        with suppress(OSError):
+            self.running.connection.send(job)
 
     def _answer(self, sent: deque[Job]) -> Done:
         first = sent.popleft()
@@ -98,7 +104,7 @@ class Session:
         self.running.end()
         self.running = self.start(self.number)
         for job in sent:
-            self.running.connection.send(job)
+            self._send(job)
         return Done(first.number, failed=reason)
 
     def close(self) -> None:

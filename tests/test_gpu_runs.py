@@ -1,0 +1,198 @@
+"""From tests to runs of a log, with a process that stands in for the GPU."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+
+from ptxmm.cli import cli
+from ptxmm.errors import PtxmmError
+from ptxmm.gpu.counting import Tally, counted
+from ptxmm.gpu.harness import COUNTERS
+from ptxmm.gpu.launch import Done, Job
+from ptxmm.gpu.log import Device, Profile, Run, to_line
+from ptxmm.gpu.profiles import PROFILES, USUAL
+from ptxmm.gpu.runs import Wish, runs
+from ptxmm.gpu.session import Process, Session
+from ptxmm.gpu.shape import Chip, shape
+from ptxmm.gpu.source import kernel
+from ptxmm.program import Program
+from ptxmm.report.run import RunReport
+from ptxmm.syntax.lit import read
+
+MP = """ptx MP
+.global .u32 x; .global .u32 f;
+thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1; }
+thread B @ d0.c1.b1 { ld.acquire.gpu.u32 r0, [f]; ld.weak.u32 r1, [x]; }
+exists (B.r0 == 1 && B.r1 == 0)
+"""
+H200 = Device(
+    name="GPU", capability="9.0", multiprocessors=132, driver="580 (CUDA 13.0)", cupy="14.2.0", ptxas="13.0.88"
+)
+CHIP = Chip(132, 60 << 20)
+WISH = Wish((PROFILES["cold"],), 0.01, 0)
+
+Answer = Callable[[Job], Done | None]
+
+
+def only(text: str) -> Program:
+    (program,) = read(text, "test.lit")
+    return program
+
+
+def tally(*states: tuple[tuple[int, ...], int], holding: int = 0, **counters: int) -> Tally:
+    total = sum(number for _, number in states) + sum(counters.values())
+    whole = dict.fromkeys(COUNTERS, 0) | counters | {"instances": total, "holding": holding, "squares": holding}
+    return Tally(states, whole, total, 0, 1)
+
+
+class Standing:
+    """Stands in for the process that launches: answers jobs, or leaves them without an answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.started, self.ended = answer, 0, 0
+
+    def start(self, _number: int) -> Process:
+        here, there = Pipe()
+        self.started += 1
+        Thread(target=self.serve, args=(there,), daemon=True).start()
+        return Process(self, here, H200)
+
+    def serve(self, jobs: Connection) -> None:
+        try:
+            while (job := jobs.recv()) is not None:
+                if (done := self.answer(job)) is None:
+                    return
+                jobs.send(done)
+        except (EOFError, OSError):
+            return
+
+    def kill(self) -> None:
+        self.ended += 1
+
+    def join(self, _seconds: float) -> None:
+        pass
+
+
+def counting(job: Job) -> Done:
+    """Every kernel saw the weak outcome once in four."""
+    seen = tally(((1, 0), 1), ((1, 1), 3), holding=1)
+    return Done(job.number, tuple(tuple(seen for _ in job.kernels) for _ in job.profiles))
+
+
+def run_all(programs: list[Program], answer: Answer, wish: Wish = WISH) -> list[list[Run]]:
+    return list(runs(programs, Session(0, Standing(answer).start), wish))
+
+
+def test_a_test_runs_under_each_profile_next_to_a_weaker_sibling() -> None:
+    ((cold, hot),) = run_all([only(MP)], counting, replace(WISH, profiles=(PROFILES["cold"], PROFILES["hot"])))
+    assert [cold.profile.name, hot.profile.name] == ["cold", "hot"]
+    assert cold.counted is not None
+    assert cold.control is not None
+    assert (cold.columns, cold.counted.holding, cold.counted.instances) == (("B.r0", "B.r1"), 1, 4)
+    assert cold.control.change.startswith("relaxed: A: st.release.gpu.u32 -> st.relaxed.gpu.u32")
+    assert "st.relaxed.gpu.global.u32 [f], 1;" in cold.control.text
+
+
+def test_runs_come_in_the_order_of_the_tests_with_those_that_are_skipped() -> None:
+    elsewhere = only(MP.replace("ptx MP", "ptx two-devices").replace("d0.c1.b1", "d1.c1.b1"))
+    newer = only(MP.replace("ptx MP", "ptx newer").replace("exists", "hardware { require sm_100; } exists"))
+    found = run_all([elsewhere, only(MP), newer, only(MP), elsewhere], counting)
+    assert [(each[0].test, each[0].skipped) for each in found] == [
+        ("two-devices", "it needs several GPUs"),
+        ("MP", None),
+        ("newer", "it requires sm_100, and this device has compute capability 9.0"),
+        ("MP", None),
+        ("two-devices", "it needs several GPUs"),
+    ]
+
+
+def test_a_launch_that_does_not_end_costs_its_test_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptxmm.gpu.session.GRACE", 0.2)
+    standing = Standing(lambda job: None if job.number == 1 else counting(job))
+    found = list(runs([only(MP)] * 3, Session(0, standing.start), WISH))
+    assert [each[0].skipped is None for each in found] == [True, False, True]
+    assert "did not end" in (found[1][0].skipped or "")
+    assert (standing.started, standing.ended) == (2, 1)
+
+
+def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() -> None:
+    failing = {0: Done(0, failed="an illegal address", fatal=True), 1: Done(1, failed="PTX 9.9 is too new")}
+    standing = Standing(lambda job: failing.get(job.number) or counting(job))
+    found = list(runs([only(MP)] * 3, Session(0, standing.start), WISH))
+    assert [each[0].skipped for each in found] == ["an illegal address", "PTX 9.9 is too new", None]
+    assert standing.started == 2
+
+
+def test_counts_that_do_not_add_up_are_refused() -> None:
+    program = only(MP)
+    made = kernel(program)
+    assert counted(program, made, tally(((1, 0), 5), ((0, 0), 2), holding=5, stuck=1)).stuck == 1
+    right = tally(((1, 0), 5), holding=5)
+    for wrong, why in (
+        (replace(right, expected=6), "do not add up"),
+        (replace(right, counters=right.counters | {"holding": 4}), "the condition held 5 times here, and 4"),
+        (replace(right, failed_meetings=1), "stuck while others waited"),
+    ):
+        with pytest.raises(PtxmmError, match=why):
+            counted(program, made, wrong)
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_all_ctas_of_a_launch_are_resident_and_the_working_set_is_as_large_as_the_profile_says(
+    profile: Profile,
+) -> None:
+    made = kernel(only(MP))
+    found = shape(made, profile, CHIP, 6)
+    assert found.ctas <= 132 * min(6, profile.ctas_per_sm)
+    assert found.ctas % 2 == 0
+    assert found.stride >= found.instances * found.slot + 256
+    size = found.instances * found.slot * 2
+    assert (size > 2 * CHIP.l2) if profile.working_set == "cold" else (size <= 0.6 * CHIP.l2)
+
+
+def test_a_line_says_how_often_the_condition_held_in_the_test_and_in_its_control() -> None:
+    lines: list[str] = []
+    report = RunReport(lines.append)
+    for each in run_all([only(MP)], counting):
+        report.add(each)
+        assert '"hash"' in to_line(each[0])
+    assert lines == ["MP: 1 of 4 (2.5e+05 per million); control 1 of 4 (2.5e+05 per million)"]
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_without_cupy_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mp.lit").write_text(MP, encoding="utf-8")
+    command = [sys.executable, "-m", "ptxmm", "run", str(tmp_path / "mp.lit")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"ptxmm: no GPU can be used: install CuPy .*\n", done.stderr)
+
+
+def test_emit_writes_the_kernels_without_a_gpu(tmp_path: Path) -> None:
+    (tmp_path / "mp.lit").write_text(MP, encoding="utf-8")
+    done = CliRunner().invoke(cli, ["run", str(tmp_path / "mp.lit"), "--emit", str(tmp_path / "out")])
+    assert done.exit_code == 0
+    assert (tmp_path / "out" / "MP.ptx").read_text(encoding="utf-8") == kernel(only(MP)).text
+    assert done.output == f"MP: {tmp_path / 'out' / 'MP.ptx'} (PTX 7.0, sm_70)\n"
+
+
+def test_the_usual_profiles_are_profiles() -> None:
+    assert set(USUAL) <= set(PROFILES)
+
+
+def test_running_needs_neither_z3_nor_cupy_until_a_kernel_is_launched() -> None:
+    code = "import sys, ptxmm.cli, ptxmm.gpu.runs, ptxmm.gpu.session; print({'z3', 'cupy', 'numpy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
