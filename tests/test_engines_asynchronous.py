@@ -125,3 +125,51 @@ exists (s == 0)
 def test_copies_of_two_threads_race_also_where_both_are_the_first_instruction() -> None:
     found = enumeration.check(read(TWO_COPIES, "two.lit")[0], model(DEFAULT_MODEL), ASKED)
     assert (found.race.on, found.undefined.verdict) == (("s",), "yes")
+
+
+SOURCE = """ptx source
+.shared @ d0.c0.b0 .u32 s[4];
+.global .u32 h[4];
+thread A @ d0.c0.b0 { st.relaxed.cta.shared::cta.u32 [s], 1; }
+thread B @ d0.c0.b0 {
+    cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.u32 [h], [s], 16;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+}
+exists (h == 0)
+"""
+IDLE = """ptx idle
+.global .u32 x;
+thread A @ k0.d0.c0.b0 { st.weak.global.u32 [x], 1; }
+thread B @ k1.d0.c1.b1 { griddepcontrol.wait; ld.weak.global.u32 r, [x]; }
+launch k1 with k0;
+exists (B.r == 0)
+"""
+WHOLE = """ptx whole
+.shared @ d0.c0.b0 .mbarrier m(1);
+.shared @ d0.c0.b0 .u32 s[4];
+.global .u32 g[4] = {1, 2, 3, 4};
+thread A @ d0.c0.b0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [m];
+    await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;
+}
+"""
+
+
+def test_the_source_of_a_reduction_is_read_weakly() -> None:
+    for engine in (enumeration, solver):
+        found = engine.check(read(SOURCE, "source.lit")[0], model(DEFAULT_MODEL), ASKED)
+        assert (found.race.on, found.undefined.verdict) == (("s",), "yes")
+
+
+def test_a_kernel_that_depends_on_none_does_not_stay_at_griddepcontrol_wait() -> None:
+    for engine in (enumeration, solver):
+        assert engine.check(read(IDLE, "idle.lit")[0], model(DEFAULT_MODEL), ASKED).hang.verdict == "no"
+
+
+def test_without_a_condition_all_of_a_copy_is_shown() -> None:
+    for engine in (enumeration, solver):
+        found = engine.outcomes(read(WHOLE, "whole.lit")[0], model(DEFAULT_MODEL), ASKED)
+        (state,) = found.states
+        shown = dict(zip(found.columns, state.values, strict=True))
+        assert [shown[f"s[{at}]"] for at in range(4)] == [1, 2, 3, 4]
