@@ -175,7 +175,8 @@ class Transfers:
         walk.reads |= {leg.source[0], leg.target[0]}
         depends: Deps = {one.id: 1 for one in started.reads if one.proxy is Proxy.TENSORMAP}
         order = Order.WEAK if statement.reduce else statement.order
-        common = {"proxy": proxy, "issue": started.start.id, "scope": statement.scope}
+        scope = statement.scope if order is not Order.WEAK else None
+        common = {"proxy": proxy, "issue": started.start.id, "scope": scope}
         for place, size in pieces(memory, leg.source, leg.target, leg.size, element):
             kind = Type("b", 8 * size)
             target = (leg.target[2] + place, size)
