@@ -1,31 +1,86 @@
 """Values out of thin air: the engine computes possible values from below, so the model must forbid the others.
 
-A model does when an axiom `acyclic r` has an `r` that contains reads-from and every dependency. Under another model, a
-test in which values could feed on themselves, by data, by address or by deciding that a store runs, is undecided.
+A model does when an axiom `acyclic r` has an `r` that contains reads-from and every dependency, and for a test with
+copies or mbarriers also what leads through these. Under another model, a test in which values could feed on themselves,
+by data, by address or by deciding that a store or an arrival happens, is undecided.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ptxmm.errors import Undecided
 from ptxmm.model import Check, Model
 from ptxmm.plan import Plan, plan_of
-from ptxmm.program import Addr, Assign, Assume, Atomic, Branch, Expr, Load, Program, Store, Thread, leaves, registers
+from ptxmm.program import (
+    Addr,
+    Assign,
+    Assume,
+    AsyncCopy,
+    AsyncStore,
+    Atomic,
+    Branch,
+    CopyArrive,
+    Expr,
+    Load,
+    MbarrierArrive,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierTx,
+    MbarrierWait,
+    Program,
+    Statement,
+    Store,
+    TensormapCopy,
+    TensormapReplace,
+    Thread,
+    leaves,
+    registers,
+)  # fmt: skip
 
 DEPENDENCIES = frozenset({"addr", "data", "ctrl"})
+IN_FLIGHT = frozenset({"issued", "done", "phase"})
+
+# The operands of an instruction that say what it changes, and what it learns from. Each is memory or an mbarrier.
+Operands = Mapping[type[Statement], tuple[str, ...]]
+ASYNCHRONOUS_STORES: Operands = {
+    AsyncCopy: ("destination", "mbarrier"),
+    AsyncStore: ("address", "mbarrier"),
+    CopyArrive: ("address",),
+    MbarrierArrive: ("address",),
+    MbarrierInit: ("address",),
+    MbarrierInval: ("address",),
+    MbarrierTx: ("address",),
+    TensormapCopy: ("destination",),
+    TensormapReplace: ("address",),
+}
+STORES: Operands = {Store: ("address",), Atomic: ("address",), **ASYNCHRONOUS_STORES}
+LOADS: Operands = {
+    Load: ("address",),
+    Atomic: ("address",),
+    AsyncCopy: ("destination", "source", "map"),
+    AsyncStore: ("address",),
+    MbarrierArrive: ("address",),
+    MbarrierWait: ("address",),
+    TensormapCopy: ("source",),
+}
+HANDS_ON = (Branch, Assume, Assign, AsyncCopy, TensormapCopy, MbarrierWait)
 
 
 def ensure_grounded(program: Program, model: Model) -> None:
     """Raise Undecided where values may feed on themselves and the model does not forbid it."""
-    if not _forbids(plan_of(model)) and _circular(program):
+    statements = (statement for thread in program.threads for statement in thread.body)
+    in_flight = IN_FLIGHT if any(type(one) in ASYNCHRONOUS_STORES for one in statements) else frozenset()
+    if not _forbids(plan_of(model), in_flight) and _circular(program):
         raise Undecided(f"the model {model.name} does not forbid values out of thin air, and this test could make them")
 
 
-def _forbids(plan: Plan) -> bool:
-    """Whether an axiom keeps reads-from and dependencies together free of circles."""
+def _forbids(plan: Plan, in_flight: frozenset[str]) -> bool:
+    """Whether an axiom keeps reads-from, dependencies and what is `in_flight` together free of circles."""
     for _, check, negated, slot in plan.axioms:
         if check is Check.ACYCLIC and not negated:
             names = _contained(plan, slot)
-            if "rf" in names and (names >= DEPENDENCIES or "po" in names):
+            if names >= {"rf", *in_flight} and (names >= DEPENDENCIES or "po" in names):
                 return True
     return False
 
@@ -44,11 +99,9 @@ def _contained(plan: Plan, slot: int) -> set[str]:
 
 def _circular(program: Program) -> bool:
     """Whether threads whose stores may depend on their loads can feed each other, or themselves, in a circle."""
-    dependent = [thread for thread in program.threads if _depends(thread)]
-    feeds = {
-        a: [b for b, other in enumerate(dependent) if _meet(program, _stored(one), _loaded(other))]
-        for a, one in enumerate(dependent)
-    }
+    dependent = [thread for thread in program.threads if any(map(_depends, thread.body))]
+    stored, loaded = ([_objects(program, thread, what) for thread in dependent] for what in (STORES, LOADS))
+    feeds = {a: [b for b, there in enumerate(loaded) if here & there] for a, here in enumerate(stored)}
     left = set(feeds)
     while True:
         ends = {a for a in left if not any(b in left for b in feeds[a])}
@@ -57,35 +110,29 @@ def _circular(program: Program) -> bool:
         left -= ends
 
 
-def _depends(thread: Thread) -> bool:
-    """Whether anything of the thread can depend on what it read."""
+def _depends(statement: Statement) -> bool:
+    """Whether anything can depend on what was read by way of this instruction."""
+    if isinstance(statement, HANDS_ON) or statement.guard is not None:
+        return True
+    if isinstance(statement, Atomic) and statement.op != "exch":
+        return True
+    return any(registers(expr) for name in statement.__slots__ for expr in _operands(statement, name))
+
+
+def _operands(statement: Statement, name: str) -> list[Expr]:
+    """The expressions in one field of an instruction."""
+    held = getattr(statement, name)
+    return [one for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, Expr)]
+
+
+def _objects(program: Program, thread: Thread, operands: Operands) -> set[str]:
+    """The objects that some operands of a thread's instructions may lie in."""
+    found: set[str] = set()
     for statement in thread.body:
-        if isinstance(statement, (Branch, Assume, Assign)) or statement.guard is not None:
-            return True
-        if isinstance(statement, Atomic) and statement.op != "exch":
-            return True
-        exprs: tuple[Expr, ...] = ()
-        if isinstance(statement, (Load, Store, Atomic)):
-            exprs = (statement.address, *getattr(statement, "values", ()), *getattr(statement, "operands", ()))
-        if any(registers(expr) for expr in exprs):
-            return True
-    return False
-
-
-def _stored(thread: Thread) -> list[Expr]:
-    return [s.address for s in thread.body if isinstance(s, (Store, Atomic))]
-
-
-def _loaded(thread: Thread) -> list[Expr]:
-    return [s.address for s in thread.body if isinstance(s, (Load, Atomic))]
-
-
-def _meet(program: Program, stored: list[Expr], loaded: list[Expr]) -> bool:
-    """Whether some stored and some loaded address may lie in one object."""
-    return any(_objects(program, a) & _objects(program, b) for a in stored for b in loaded)
-
-
-def _objects(program: Program, address: Expr) -> set[str]:
-    if registers(address):
-        return {item.name for item in program.objects}
-    return {program.physical(leaf.name).name for leaf in leaves(address) if isinstance(leaf, Addr)}
+        mapped = isinstance(statement, AsyncCopy) and (statement.map is not None or statement.multicast is not None)
+        for name in operands.get(type(statement), ()):
+            for address in _operands(statement, name):
+                if mapped or registers(address):
+                    return {item.name for item in program.objects}
+                found |= {program.physical(leaf.name).name for leaf in leaves(address) if isinstance(leaf, Addr)}
+    return found

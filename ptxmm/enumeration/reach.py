@@ -30,8 +30,9 @@ MOST_ROUNDS = 200
 class Reach:
     """What memory may hold, beyond what it holds at the start, and the ways for that to come about.
 
-    `whole` objects are those that no two accesses divide differently; others hold anything that `table` says.
-    `controlled` says that the model counts control among the dependencies.
+    `whole` objects are those that no two accesses divide differently; others hold anything that `table` says, and so do
+    all where the model does not count control among the dependencies (`controlled`): a value may then decide that it is
+    written.
     """
 
     program: Program
@@ -71,7 +72,7 @@ class Reach:
 
     def values(self, spot: Spot) -> tuple[int, ...]:
         """What a read may return."""
-        if spot.object not in self.whole:
+        if spot.object not in self.whole or not self.controlled:
             return self.table(spot)
         return tuple(sorted({self.start(spot), *self.contents.get(key(spot), ())}))
 
@@ -86,10 +87,10 @@ class Reach:
         Other paths may begin like this one, with reads of contents that are not known yet.
         """
         for step in path.steps:
-            if step.kind != "W" or step.spot is None or step.spot.object not in self.whole:
+            if not self.controlled or step.kind != "W" or step.spot is None or step.spot.object not in self.whole:
                 continue
             own: Writer = (thread, step.node, step.spot.object, step.spot.offset)
-            needed = step.data | step.addr | (step.ctrl if self.controlled else frozenset())
+            needed = step.data | step.addr | step.ctrl
             each = [self.ways(path.steps[read].spot, path.steps[read].value) for read in needed]
             ways = self.joined([[way for way in one if own not in way] for one in each], own)
             if not ways:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
 from ptxmm.enumeration.barriers import RELATIONS, Plan, plans
@@ -25,13 +26,14 @@ from ptxmm.enumeration.schedule import possible
 from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
 from ptxmm.enumeration.theory import LAST, STAGES, Theory, covers, theory
 from ptxmm.enumeration.unroll import unroll
-from ptxmm.enumeration.values import Table, fixpoint
+from ptxmm.enumeration.values import Table, ends_phases, fixpoint
 from ptxmm.model import RELATIONS as ALL_RELATIONS
 from ptxmm.model import SETS, Model
 from ptxmm.program import FinalMem, Program
 
 CAUSALITY = ("cause", "causality")
 STRENGTH = ("morally-strong", "ms")
+IN_FLIGHT = ("issued", "done", "phase")
 FROM_ALL = ("LENT", "tenant", "phase", "mbo", "mbnext")
 THIN_AIR = "the model does not exclude values out of thin air, and the values of this test may form a cycle"
 
@@ -96,10 +98,12 @@ class Search:
         self.each: list[list[Path]] = []
 
     def __iter__(self) -> Iterator[Found]:
-        if self.table.cyclic() and not covers(self.model, ("rf", "data", "addr")):
+        in_flight = any(ends_phases(item) for thread in self.program.threads for item in thread.body)
+        hanging = ("rf", "data", "addr", *(IN_FLIGHT if in_flight else ()))
+        if self.table.cyclic() and not covers(self.model, hanging):
             raise GaveUp(THIN_AIR)
         if not self.each:
-            controlled = covers(self.model, ("rf", "data", "addr", "ctrl"))
+            controlled = covers(self.model, (*hanging, "ctrl"))
             reach = Reach(self.program, self.graphs, self.table, self.whole, controlled, self.waits, self.budget)
             self.each = reach.paths()
             self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), self.absent(), self.flagged)
@@ -182,10 +186,9 @@ class Search:
             return
         why = next((path.why for path in chosen if path.end == "undefined"), "") or divergent(skeleton)
         complete = self.resolved if self.simple else self.completions
-        for plan, turn in product(plans(skeleton), self.turns(skeleton)):
+        turns = [one for one in self.turns(skeleton) if self.broken or not one.undefined]
+        for plan, turn in product(plans(skeleton) if turns else (), turns):
             broken = turn.undefined
-            if broken and not self.broken:
-                continue
             start = self.meaning(skeleton, plan, turn).after({0}, {})
             if start is None or not (plan.undefined or broken or self.matters(skeleton, start)):
                 continue
@@ -202,7 +205,7 @@ class Search:
 
     def turns(self, skeleton: Skeleton) -> Iterator[Rounds]:
         """What the orders of operations on mbarriers may mean."""
-        return rounds(skeleton, told_apart=self.rules.after_mbarriers is None, followed="mbnext" in self.rules.used())
+        return rounds(skeleton, told_apart=self.rules.after_mbarriers is None, followed=self.rules.follows_mbarriers)
 
     def known(self, meaning: Meaning) -> Rows:
         """What comes before what, so that operations on mbarriers may not go against it."""
@@ -251,7 +254,8 @@ def crossing(ranges: set[tuple[int, int]]) -> bool:
 def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
     """Whether barriers, places and launches let the candidate happen; without them nothing stands in its way.
 
-    When a read through another proxy finds what was written, the barriers do not tell.
+    When a read through another proxy finds what was written, the barriers do not tell. Nor is there an order to tell of
+    where events wait for each other in a circle, which the model has allowed.
     """
     late = any(thread.after is not None for thread in skeleton.program.threads) or several(skeleton.program)
     if not late and not any(event.kind == "B" for event in skeleton.events):
@@ -263,7 +267,20 @@ def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
         if event.thread is not None:
             needed = step.data | step.addr | step.ctrl | step.done | ({step.issue} if step.issue is not None else set())
             before.setdefault(event.id, set()).update(skeleton.at[event.thread, one] for one in needed)
-    return possible(skeleton, plan, before)
+    if possible(skeleton, plan, before):
+        return True
+    if circular(before):
+        raise GaveUp(THIN_AIR)
+    return False
+
+
+def circular(before: dict[int, set[int]]) -> bool:
+    """Whether something comes before itself."""
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def one_proxy(skeleton: Skeleton) -> Callable[[tuple[int, int]], bool]:

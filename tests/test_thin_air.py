@@ -1,0 +1,128 @@
+"""Values out of thin air: forbidden by the models that say so, and by no others, whichever way they come about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from building import model as shipped
+
+from ptxmm import check, enumeration
+from ptxmm.check import Options
+from ptxmm.model import Axiom, Model
+from ptxmm.program import Program
+from ptxmm.syntax import lit
+from ptxmm.verdict import Result
+
+OUTCOME = Options(properties=frozenset({"outcome"}))
+ENGINES = [pytest.param(check.check, id="z3"), pytest.param(enumeration.check, id="enumeration")]
+GROUNDING = ("no-thin-air", "no-wait-for-itself")
+WORDS = ".global .u32 x = 0;\n.global .u32 y = 0;\n"
+BLOCKS = ".shared @ d0.c0.b0 .u32 s[4] = {0, 0, 0, 0};\n.shared @ d0.c0.b0 .u32 t[4] = {0, 0, 0, 0};\n"
+CIRCLES = {
+    "a branch": """
+        thread A @ d0.c0.b0 { ld.weak.global.u32 r, [x]; if (r == 1) { st.weak.global.u32 [y], 1; } }
+        thread B @ d0.c1.b1 { ld.weak.global.u32 r, [y]; if (r == 1) { st.weak.global.u32 [x], 1; } }
+        exists (A.r == 1)
+    """,
+    "a predicate": """
+        thread A @ d0.c0.b0 { ld.weak.global.u32 r, [x]; setp.eq.u32 p, r, 1; @p st.weak.global.u32 [y], 1; }
+        thread B @ d0.c1.b1 { ld.weak.global.u32 r, [y]; setp.eq.u32 p, r, 1; @p st.weak.global.u32 [x], 1; }
+        exists (A.r == 1)
+    """,
+    "a wait": """
+        thread A @ d0.c0.b0 { do { ld.weak.global.u32 r, [x]; } while (r != 1); st.weak.global.u32 [y], 1; }
+        thread B @ d0.c1.b1 { do { ld.weak.global.u32 r, [y]; } while (r != 1); st.weak.global.u32 [x], 1; }
+        exists (A.r == 1)
+    """,
+    "an atomic operation": """
+        thread A @ d0.c0.b0 {
+            atom.relaxed.gpu.global.cas.b32 r, [x], 1, 2;
+            if (r == 1) { st.weak.global.u32 [y], 1; }
+        }
+        thread B @ d0.c1.b1 { ld.weak.global.u32 r, [y]; if (r == 1) { st.weak.global.u32 [x], 1; } }
+        exists (A.r == 1)
+    """,
+    "what is stored": """
+        thread A @ d0.c0.b0 { ld.weak.global.u32 r, [x]; st.weak.global.u32 [y], r; }
+        thread B @ d0.c1.b1 { ld.weak.global.u32 r, [y]; st.weak.global.u32 [x], r; }
+        exists (A.r == 1)
+    """,
+    "a branch past a barrier": """
+        thread A @ d0.c0.b0 { bar.sync 0; ld.weak.global.u32 r, [x]; if (r == 1) { st.weak.global.u32 [y], 1; } }
+        thread B @ d0.c0.b0 { bar.sync 0; ld.weak.global.u32 r, [y]; if (r == 1) { st.weak.global.u32 [x], 1; } }
+        exists (A.r == 1)
+    """,
+}
+IN_FLIGHT = {
+    "copies": f"""{BLOCKS}
+        thread A @ d0.c0.b0 {{
+            cp.async.ca.shared.global [s], [x], 4;
+            cp.async.wait_all;
+            ld.weak.shared::cta.u32 r, [s];
+            if (r == 1) {{ st.weak.global.u32 [y], 1; }}
+        }}
+        thread B @ d0.c0.b0 {{
+            cp.async.ca.shared.global [t], [y], 4;
+            cp.async.wait_all;
+            ld.weak.shared::cta.u32 r, [t];
+            if (r == 1) {{ st.weak.global.u32 [x], 1; }}
+        }}
+        exists (A.r == 1)
+    """,
+    "the start of an asynchronous store": """
+        .shared @ d0.c0.b0 .u32 s = 0;
+        .shared @ d0.c0.b1 .u32 t = 0;
+        .shared @ d0.c0.b0 .mbarrier m(1);
+        .shared @ d0.c0.b1 .mbarrier n(1);
+        thread A @ d0.c0.b0 {
+            ld.weak.shared::cta.u32 r, [s];
+            if (r == 1) { st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [t], 1, [n]; }
+        }
+        thread B @ d0.c0.b1 {
+            ld.weak.shared::cta.u32 r, [t];
+            if (r == 1) { st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [s], 1, [m]; }
+        }
+        exists (A.r == 1)
+    """,
+    "an arrival": """
+        .shared @ d0.c0.b0 .mbarrier m(1);
+        thread A @ d0.c0.b0 {
+            mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 p, [m], 0;
+            if (p == 1) { st.relaxed.cta.global.u32 [y], 1; }
+        }
+        thread B @ d0.c0.b0 {
+            ld.relaxed.cta.global.u32 r, [y];
+            if (r == 1) { mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m]; }
+        }
+        exists (A.p == 1)
+    """,
+}
+CASES = [
+    *(
+        pytest.param(name, body, id=f"{what}-{name}")
+        for name in ("ptx-6.0", "ptx-9.4")
+        for what, body in CIRCLES.items()
+    ),
+    *(pytest.param("ptx-9.4", body, id=f"{what}-ptx-9.4") for what, body in IN_FLIGHT.items()),
+]
+
+
+def program_of(body: str) -> Program:
+    (program,) = lit.read(f'ptx circle\n"Circle."\n{WORDS}{body}', "circle.lit")
+    return program
+
+
+def without(model: Model, *names: str) -> Model:
+    kept = tuple(s for s in model.statements if not (isinstance(s, Axiom) and s.name in names))
+    return Model(f"{model.name} without", model.title, kept, model.supports)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("name", "body"), CASES)
+def test_only_a_model_that_forbids_values_out_of_thin_air_has_none(
+    engine: Callable[[Program, Model, Options], Result], name: str, body: str
+) -> None:
+    model, program = shipped(name), program_of(body)
+    assert engine(program, model, OUTCOME).verdict == "forbidden"
+    assert engine(program, without(model, *GROUNDING), OUTCOME).verdict in ("allowed", "unknown")
