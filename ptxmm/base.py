@@ -104,12 +104,17 @@ class Base:
         for event in self.events:
             if event.guard != -1:
                 bit = 1 << event.id
-                for name in self._names(event):
+                live = ("LIVE",) if event.thread >= 0 and event.kind in "RW" and self._declared(event) else ()
+                for name in (*self._names(event), *live):
                     masks[name] = masks.get(name, 0) | bit
         for event in self.inflight.lent():
             if event.guard != -1 and self.inflight.is_far(event):
                 masks["FAR"] = masks.get("FAR", 0) | 1 << event.id
         return masks
+
+    def _declared(self, event: Event) -> bool:
+        """Whether an access is of the bytes of an mbarrier that the test declares."""
+        return self.program.physical(event.object).mbarrier is not None
 
     def _lent(self) -> Set:
         """Uses of shared memory from elsewhere, where all threads of its CTA have ended."""

@@ -210,6 +210,7 @@ SETS: dict[str, str] = {
     "MB": "operations on mbarriers, completions included",
     "INIT": "`mbarrier.init`",
     "INVAL": "`mbarrier.inval`",
+    "LIVE": "accesses of the bytes of an mbarrier that the test declares",
     "ARRIVE": "operations that can complete a phase: arrivals and completions",
     "AWAIT": "`mbarrier.test_wait` and `.try_wait`",
     "FAR": "uses of the shared memory of another CTA, which has threads in the test",

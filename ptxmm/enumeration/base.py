@@ -90,6 +90,7 @@ class Strand:
             "GEN": having(lambda s: proxy(s) is Proxy.GENERIC) | initial,
             "ALIAS": having(lambda s: isinstance(s.item, ProxyFence) and s.item.kind == "alias"),
             "FAR": mask(event.id for event in self.events if flight.is_far(self.program, event)),
+            "LIVE": mask(event.id for event in self.events if flight.is_of_declared(self.program, event)),
         }
         found |= {name: having(test) for name, test in flight.SETS_OF_STEPS.items()}
         found |= {name: having(lambda s, p=which: proxy(s) is p) for name, which in PROXIES.items()}  # type: ignore[misc]

@@ -134,6 +134,13 @@ def is_far(program: Program, event: Event) -> bool:
     return place is not None and event.thread is not None and cta(place) != cta(program.threads[event.thread].place)
 
 
+def is_of_declared(program: Program, event: Event) -> bool:
+    """Whether an event accesses the bytes of an mbarrier that is live from the start."""
+    if event.thread is None or event.kind not in ("R", "W") or event.spot is None:
+        return False
+    return program.physical(event.spot.object).mbarrier is not None
+
+
 def is_lent(skeleton: Skeleton, event: Event) -> bool:
     """Whether an event uses, from elsewhere or by a copy, the shared memory of a CTA that ends."""
     place = owner(skeleton.program, event)
