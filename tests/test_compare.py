@@ -113,11 +113,13 @@ def test_a_control_that_does_what_its_own_model_forbids_is_a_finding() -> None:
     "run",
     [
         replace(ran(mp("release"), STRONG), columns=("B.r0", "B.r9")),
+        replace(ran(mp("release"), STRONG), columns=("B.r0",), types=("u32",)),
         replace(ran(mp("release"), STRONG), counted=replace(counted(mp("release"), STRONG), instances=5)),
         ran(mp("relaxed"), STRONG, control=(mp("release"), STRONG)),
     ],
     ids=[
         "a column that is not there",
+        "more values than columns",
         "counts that do not add up",
         "a control that is stronger",
     ],

@@ -8,9 +8,11 @@ condition in a state is computed again, and a control must be weaker than its te
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 
+from ptxmm.batch import REPORT_IT
 from ptxmm.compare.asked import asked_of, of_controls, verdict
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
 from ptxmm.compare.standing import Comparison, Seen, Standing
@@ -37,6 +39,11 @@ def compare(runs: tuple[Run, ...], model: Model, options: Options) -> Comparison
         result = replace(blank, standing=Standing.UNKNOWN, verdict="unknown", told=str(reason))
     except PtxmmError as wrong:
         result = replace(blank, standing=Standing.BROKEN, verdict="not asked", told=str(wrong))
+    except Exception as failed:
+        if os.environ.get("PTXMM_DEBUG"):
+            raise
+        told = f"{type(failed).__name__} ({failed}); {REPORT_IT}"
+        result = replace(blank, standing=Standing.BROKEN, verdict="not asked", told=told)
     return replace(result, seconds=time.perf_counter() - start)
 
 

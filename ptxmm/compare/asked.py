@@ -49,7 +49,11 @@ def _explained(program: Program, model: Model, options: Options, leaves: tuple[L
         formula = one if formula is None else Binary("&&", formula, one, PRED)
     asking = replace(program, condition=Condition(Quantifier.EXISTS, formula or Const(1)), expects=())
     by = check(asking, model, options).by if state.verdict == "forbidden" else ()
-    return replace(state, by=by, asks=condition(asking), question=to_lit(asking))
+    try:
+        text = to_lit(asking)
+    except ValueError:
+        text = ""
+    return replace(state, by=by, asks=condition(asking), question=text)
 
 
 def of_controls(ran: list[Run], model: Model, options: Options, leaves: tuple[Leaf, ...],

@@ -50,6 +50,11 @@ def seen_states(program: Program, leaves: tuple[Leaf, ...], ran: list[Run]) -> t
         if not run.counted.adds_up or (run.control is not None and not run.control.counted.adds_up):
             raise Contradiction(f"the counts of the profile {run.profile.name} do not add up")
         for outcome in run.counted.outcomes:
+            if len(outcome.values) != len(leaves):
+                raise Contradiction(f"the state {outcome.values} has not as many values as the log has columns")
+            for leaf, value in zip(leaves, outcome.values, strict=True):
+                if value >> execution.type_of(program, leaf).bits:
+                    raise Contradiction(f"{column_name(program, leaf)} cannot be {value}, which the log counts")
             counts[outcome.values] += outcome.count
             holding[outcome.values] = outcome.holds
             if outcome.holds != holds(program, leaves, outcome.values):
