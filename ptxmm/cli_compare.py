@@ -43,7 +43,8 @@ Item = tuple[tuple["Run", ...], str]
               metavar="SECONDS", help="Give up on a test after this time: unknown.")  # fmt: skip
 @jobs_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw the rates of all tests (SVG).")
+@click.option("--picture", type=click.Path(path_type=Path), metavar="FILE.svg|DIR",
+              help="Draw the rates of all tests as SVG; in DIR, one picture for each folder of tests.")  # fmt: skip
 @click.pass_context
 def compare(context: click.Context, /, logs: tuple[Path, ...], models: tuple[str, ...], pattern: str | None,
             tests: tuple[str, ...], bound: int, timeout: float, jobs: int | None, output: str,
@@ -129,9 +130,23 @@ def _present(paths: tuple[str, ...]) -> dict[str, Program]:
 
 
 def _draw(picture: Path, found: list[Comparison]) -> None:
+    """One picture of all tests, or in a folder one for each folder of tests."""
     from ptxmm.report.rates import rates_svg
 
+    title = "Rates of tests and of their controls"
+    drawn = {picture: (title, found)}
+    if picture.suffix != ".svg":
+        folders = dict.fromkeys(Path(result.path).parent.name for result in found)
+        drawn = {
+            picture / f"{name or 'tests'}.svg": (
+                f"{title}: {name}",
+                [r for r in found if Path(r.path).parent.name == name],
+            )
+            for name in folders
+        }
     try:
-        picture.write_text(rates_svg(found, title="Rates of tests and of their controls"), encoding="utf-8")
+        for path, (heading, results) in drawn.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(rates_svg(results, title=heading), encoding="utf-8")
     except OSError as failed:
         raise PtxmmError(f"{picture}: cannot be written: {failed.strerror}") from failed

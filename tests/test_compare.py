@@ -61,6 +61,15 @@ def test_a_zero_says_nothing_without_a_control_or_next_to_another_zero() -> None
     assert alone.told == "not exercised: 0 of 3.0e9, no control"
 
 
+def test_a_control_that_may_not_show_it_either_is_told() -> None:
+    test = lit("""thread A @ d0.c0.b0 { st.relaxed.gpu.u32 [x], 1; }
+                  thread B @ d0.c1.b1 { ld.acquire.gpu.u32 r0, [x]; } exists (B.r0 == 2)""")
+    made = controls(test)[0]
+    found = compared(ran(test, {(0,): 10**9}, control=(made.program, {(0,): 10**9})))
+    assert (found.standing, found.control_verdict) == (Standing.NOT_EXERCISED, "forbidden")
+    assert found.told.endswith("; the model forbids it in the control too")
+
+
 def test_the_zero_of_a_merged_test_is_never_one() -> None:
     merged = ran(mp("release"), STRONG, control=(RELAXED, WEAK), label="merged")
     assert compared(merged).standing is Standing.NOT_EXERCISED

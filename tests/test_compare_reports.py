@@ -121,6 +121,13 @@ def test_a_picture_has_a_row_for_each_test_that_ran(tmp_path: Path) -> None:
     assert {"agree", "allowed, seen", "FORBIDDEN BUT SEEN"} <= set(texts)
 
 
+def test_in_a_folder_there_is_a_picture_for_each_folder_of_tests(tmp_path: Path) -> None:
+    runs = [replace(AGREES, path="litmus/basic/MP.lit"), replace(SEEN, path="litmus/fences/MP.lit")]
+    invoked(log(tmp_path, *runs), "--picture", str(tmp_path / "rates"), "-j", "1")
+    assert sorted(path.name for path in (tmp_path / "rates").iterdir()) == ["basic.svg", "fences.svg"]
+    assert "MP[release]" in (tmp_path / "rates" / "basic.svg").read_text(encoding="utf-8")
+
+
 def test_rates_stand_on_a_logarithmic_axis() -> None:
     results = [compare((run,), model("ptx-9.4"), Options()) for run in (SEEN, BROKEN)]
     drawn = ElementTree.fromstring(rates_svg(results))

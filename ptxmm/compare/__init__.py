@@ -60,13 +60,14 @@ def _compared(runs: tuple[Run, ...], model: Model, options: Options, blank: Comp
     leaves = named(program, ran)
     states = seen_states(program, leaves, ran)
     told, asked = asked_of(program, model, options, leaves, states)
-    states = (*told, *of_controls(ran, model, options, leaves, told))
+    of_control, control_verdict = of_controls(ran, model, options, leaves, told)
     judged = replace(
         blank,
         verdict=verdict(program, asked),
         columns=ran[0].columns,
         types=ran[0].types,
-        states=states,
+        control_verdict=control_verdict,
+        states=(*told, *of_control),
         profiles=tuple(dict.fromkeys(run.profile.name for run in ran)),
         device="; ".join(dict.fromkeys(run.device.name for run in ran if run.device is not None)),
         stuck=sum(run.counted.stuck for run in ran if run.counted is not None),
@@ -107,7 +108,7 @@ def _stand(program: Program, asked: Reached | None, ran: list[Run], found: Compa
     surprises = [state for state in found.states if state.verdict == "forbidden"]
     if surprises:
         return replace(found, standing=Standing.FORBIDDEN_SEEN, told=_number(surprises))
-    doubts = [state.why for state in found.states if state.verdict == "unknown"]
+    doubts = [state.why for state in found.states if state.verdict == "unknown" and not state.control]
     doubts += [asked.why] if asked is not None and asked.verdict == "unknown" else []
     if doubts:
         return replace(found, standing=Standing.UNKNOWN, told=doubts[0])
@@ -139,5 +140,6 @@ def _zero(tests: list[tuple[Run, Rate]], failing: bool, found: Comparison) -> Co
     if pairs:
         control = together([c for _, c in shown or pairs])
     if not shown and (control is None or not exercised(rate, control)):
-        return replace(nothing, told=sentence(rate, control), rate=rate, control=control)
+        why = "; the model forbids it in the control too" if found.control_verdict == "forbidden" else ""
+        return replace(nothing, told=sentence(rate, control) + why, rate=rate, control=control)
     return replace(found, standing=Standing.AGREE, told=sentence(rate, control), rate=rate, control=control)

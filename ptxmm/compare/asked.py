@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ptxmm import execution
@@ -57,9 +56,13 @@ def _explained(program: Program, model: Model, options: Options, leaves: tuple[L
 
 
 def of_controls(ran: list[Run], model: Model, options: Options, leaves: tuple[Leaf, ...],
-                 known: tuple[Seen, ...]) -> Iterator[Seen]:  # fmt: skip
-    """The states that controls were seen in and the model does not allow them; what a test reaches, they do too."""
+                known: tuple[Seen, ...]) -> tuple[list[Seen], str]:  # fmt: skip
+    """The states that controls were seen in and the model does not allow, and whether it allows what is asked for.
+
+    What a test reaches, its controls do too, so that these states are not asked again.
+    """
     allowed = {state.values for state in known if state.verdict == "allowed"}
+    found, verdicts = list[Seen](), list[str]()
     for text in dict.fromkeys(run.control.text for run in ran if run.control is not None):
         mine = [run for run in ran if run.control is not None and run.control.text == text]
         (program,), (test,) = lit.read(text, mine[0].path), lit.read(mine[0].text, mine[0].path)
@@ -67,8 +70,10 @@ def of_controls(ran: list[Run], model: Model, options: Options, leaves: tuple[Le
             raise Contradiction(f"the control is not weaker than the test: {wrong[0]}")
         runs = [replace(run, counted=run.control.counted) for run in mine if run.control is not None]
         states = tuple(state for state in seen_states(program, leaves, runs) if state.values not in allowed)
-        told, _ = asked_of(replace(program, condition=None), model, options, leaves, states)
-        yield from (replace(state, control=True) for state in told if state.verdict != "allowed")
+        told, asked = asked_of(program, model, options, leaves, states)
+        verdicts += [asked.verdict] if asked is not None else []
+        found += [replace(state, control=True) for state in told if state.verdict != "allowed"]
+    return found, next((word for word in ("allowed", "unknown", "forbidden") if word in verdicts), "")
 
 
 def verdict(program: Program, asked: Reached | None) -> str:

@@ -46,7 +46,8 @@ class Comparison:
     """One test under one model, all its runs together.
 
     `verdict` is the model's for the condition; `told` says in a sentence what was seen, `rate` and `control` how often
-    what the condition asks for (for `forall`, what it excludes) was seen in the test and in its control. `label` is
+    what the condition asks for (for `forall`, what it excludes) was seen in the test and in its control, where the
+    model says of it `control_verdict`. `label` is
     that of the audit, the worst of all runs; `notes` what the reader should know besides.
     """
 
@@ -64,6 +65,7 @@ class Comparison:
     states: tuple[Seen, ...] = ()
     rate: Rate | None = None
     control: Rate | None = None
+    control_verdict: str = ""
     stuck: int = 0
     label: str = ""
     profiles: tuple[str, ...] = ()

@@ -100,6 +100,7 @@ def comparison_object(result: Comparison) -> dict[str, Any]:
         "verdict": result.verdict,
         "rate": _rate(result.rate),
         "control": _rate(result.control),
+        "control_verdict": result.control_verdict or None,
         "columns": list(result.columns),
         "types": list(result.types),
         "states": [_state(state) for state in result.states],
