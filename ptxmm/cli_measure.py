@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,8 +115,16 @@ class _Shown:
         return 2 if failed else exit_code(self.found)
 
 
+def _judged(found: Measurement) -> Measurement:
+    from ptxmm.gpu.measure.catalogue import MEASURES
+    from ptxmm.gpu.measure.claims import judged
+
+    measure = MEASURES.get(found.name)
+    return found if measure is None else replace(found, claims=judged(measure.claims, found.series))
+
+
 def _read(path: Path) -> list[Measurement]:
-    """The measurements of a file that --json wrote."""
+    """The measurements of a file that --json wrote, with what the numbers say of the claims as they are stated now."""
     from ptxmm.errors import InputError, Span
     from ptxmm.files import read_text
     from ptxmm.gpu.measure.results import from_json
@@ -125,7 +133,7 @@ def _read(path: Path) -> list[Measurement]:
         found = json.loads(read_text(path, "measurements"))
         if not isinstance(found, list):
             raise ValueError("not a list")
-        return [from_json(each) for each in found]
+        return [_judged(from_json(each)) for each in found]
     except (ValueError, TypeError, KeyError, AttributeError) as wrong:
         at = Span(str(path), 1, 1)
         raise InputError(f"this is not what `ptxmm measure --json` writes: {wrong}", at) from wrong

@@ -353,13 +353,21 @@ def test_what_was_measured_until_ctrl_c_is_kept(gpu: pytest.MonkeyPatch) -> None
 
 
 def test_recorded_measurements_are_shown_without_a_gpu(tmp_path: Path) -> None:
-    file = tmp_path / "recorded.json"
-    file.write_text(measure_report([MEASURED]), encoding="utf-8")
+    file, found = tmp_path / "recorded.json", replace(MEASURED, name="of another version")
+    file.write_text(measure_report([found, found]), encoding="utf-8")
     result = invoke("--from", str(file), "--plot", str(tmp_path))
     assert result.exit_code == 0
-    assert result.output == measurement_text(MEASURED, 100) + "\n\n"
-    assert (tmp_path / "wait-cost.svg").exists()
+    assert result.output == 2 * (measurement_text(found, 100) + "\n\n")
+    assert (tmp_path / "of another version.svg").exists()
     assert json.loads(invoke("--from", str(file), "--json").output) == json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_recorded_measurements_are_held_against_the_claims_as_they_are_stated_now(tmp_path: Path) -> None:
+    file = tmp_path / "recorded.json"
+    file.write_text(measure_report([MEASURED]), encoding="utf-8")
+    (found,) = map(from_json, json.loads(invoke("--from", str(file), "--json").output))
+    assert [claim.text for claim in found.claims] == [claim.text for claim in catalogue.MEASURES["wait-cost"].claims]
+    assert {claim.standing for claim in found.claims} == {Standing.OPEN}
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", "[1]", '[{"format": 9}]'])

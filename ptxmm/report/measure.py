@@ -5,17 +5,28 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from ptxmm.gpu.measure.measure import Measure
 from ptxmm.gpu.measure.results import Measurement, Role, Row, Series, to_json
-from ptxmm.gpu.measure.statistics import Count, Spread, differs
+from ptxmm.gpu.measure.statistics import Count, differs
 
 SIGNS = {Role.SUBJECT: " ", Role.POSITIVE: "+", Role.NEGATIVE: "-"}
 
 
 def measure_report(found: Sequence[Measurement]) -> str:
-    """The measurements as JSON."""
-    return json.dumps([to_json(each) for each in found], indent=1, ensure_ascii=False)
+    """The measurements as JSON, a line for each series and each claim."""
+    return "[\n" + ",\n".join(_object(to_json(each)) for each in found) + "\n]"
+
+
+def _object(found: dict[str, Any]) -> str:
+    return "{" + ",\n".join(f'"{key}": {_listed(value)}' for key, value in found.items()) + "}"
+
+
+def _listed(value: object) -> str:
+    if not isinstance(value, list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return "[" + ",".join(f"\n {json.dumps(each, ensure_ascii=False)}" for each in value) + "]"
 
 
 def exit_code(found: Iterable[Measurement]) -> int:
@@ -64,13 +75,9 @@ def _units(series: Series) -> str:
 
 def _time(series: Series, row: Row) -> str:
     if row.time is None:
-        return " " * 26 if any(each.time for each in series.rows) else ""
-    return f"{number(row.time.median):>9} {ratio_text(series, row):>7} {_between(row.time):>8}"
-
-
-def _between(time: Spread) -> str:
-    """How far the extremes are from the median."""
-    return f"±{50 * (time.high - time.low) / time.median:.1f} %" if time.median else ""
+        return " " * 33 if any(each.time for each in series.rows) else ""
+    between = f"[{number(row.time.low)} {number(row.time.high)}]"
+    return f"{number(row.time.median):>9} {ratio_text(series, row):>7} {between:<15}"
 
 
 def ratio_text(series: Series, row: Row) -> str:

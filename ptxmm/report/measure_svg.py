@@ -15,6 +15,7 @@ WRONG, FAINT, INK = "#cf222e", "#d0d7de", "#1f2328"
 STANDINGS = {Standing.CONFIRMED: "#1a7f37", Standing.REFUTED: WRONG, Standing.OPEN: "#9a6700"}
 FONT = "ui-sans-serif, system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 NAMES, COLUMN, BAR, LINE, MARGIN, CHAR = 330.0, 190.0, 90.0, 17.0, 20.0, 6.6
+BOLD = 7.4
 MOST_COLUMNS = 5
 
 
@@ -61,15 +62,21 @@ def _title(found: Measurement) -> Iterator[str]:
 
 
 def _panel(panel: Sequence[Series], y: float) -> tuple[list[str], float]:
-    heads = [textwrap.wrap(f"{each.name}: {each.setting}", int((COLUMN - 10) / CHAR)) for each in panel]
-    units = [each.unit if any(row.time for row in each.rows) else f"share of {each.wrong}" for each in panel]
+    room = int(COLUMN / BOLD) - 1
+    heads = [textwrap.wrap(f"{each.name}: {each.setting}", room) for each in panel]
+    units = [textwrap.wrap(_unit(each), room + 2) for each in panel]
     lines = [
         _text(MARGIN + NAMES + COLUMN * n, y + LINE * k, line, weight="600")
         for n, head in enumerate(heads)
         for k, line in enumerate(head)
     ]
     y += LINE * max(map(len, heads))
-    lines += [_text(MARGIN + NAMES + COLUMN * n, y, unit, INK) for n, unit in enumerate(units)]
+    lines += [
+        _text(MARGIN + NAMES + COLUMN * n, y + LINE * k, line)
+        for n, unit in enumerate(units)
+        for k, line in enumerate(unit)
+    ]
+    y += LINE * (max(map(len, units)) - 1)
     for row in range(len(panel[0].rows)):
         y += LINE
         first = panel[0].rows[row]
@@ -77,6 +84,10 @@ def _panel(panel: Sequence[Series], y: float) -> tuple[list[str], float]:
         for n, series in enumerate(panel):
             lines += _cell(series, series.rows[row], MARGIN + NAMES + COLUMN * n, y)
     return lines, y + 2.5 * LINE
+
+
+def _unit(series: Series) -> str:
+    return series.unit if any(row.time for row in series.rows) else f"share of {series.wrong}"
 
 
 def _cell(series: Series, row: Row, x: float, y: float) -> Iterator[str]:
@@ -93,7 +104,7 @@ def _cell(series: Series, row: Row, x: float, y: float) -> Iterator[str]:
         yield _text(after, y, label)
         after += CHAR * (len(label) + 1)
         if share:
-            yield _text(after, y, f"{100 * share:.2g} %", WRONG)
+            yield _text(after, y, f"{100 * share:.3g} %", WRONG)
     elif share is not None:
         yield _bar(x, y, BAR * share, WRONG)
         yield _text(x + BAR * share + 5, y, f"{100 * share:.3g} %", WRONG if share else INK)

@@ -11,6 +11,7 @@ from ptxmm.gpu.measure.results import Claim, Role, Row, Series, Standing
 Answer = tuple[Standing, str]
 Judge = Callable[[Sequence[Series]], Answer]
 
+SHOWN = 3
 RANK = (Standing.REFUTED, Standing.OPEN, Standing.CONFIRMED)
 
 
@@ -33,7 +34,9 @@ def every(*judges: Judge) -> Judge:
     def judge(series: Sequence[Series]) -> Answer:
         answers = [each(series) for each in judges]
         worst = min((standing for standing, _ in answers), key=RANK.index)
-        return worst, "; ".join(said for standing, said in answers if standing is worst)
+        reasons = [said for standing, said in answers if standing is worst]
+        more = f"; and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
+        return worst, "; ".join(reasons[:SHOWN]) + more
 
     return judge
 
@@ -44,7 +47,7 @@ def never(name: str, arm: str, where: str = "") -> Judge:
     def judge(series: Sequence[Series]) -> Answer:
         rows = _rows(series, name, arm, where)
         wrong, tried = _total([row for _, row in rows])
-        said = f"{arm}: {wrong} of {tried} {rows[0][0].wrong}" if rows else f"{name} was not measured"
+        said = f"{arm}: {wrong:,} of {tried:,} {rows[0][0].wrong}" if rows else f"{name} was not measured"
         if wrong:
             return Standing.REFUTED, said
         shown = [control for found, _ in rows if (control := _control(found))]

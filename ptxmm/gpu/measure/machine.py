@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu.launch import MISSING
 from ptxmm.gpu.measure.results import Device
 from ptxmm.gpu.measure.statistics import Count
 
-MISSING = "a GPU is used through CuPy, which is not installed: pip install cupy-cuda13x (or cupy-cuda12x for CUDA 12)"
 DRIVER = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
 SLOTS = 8
 WRONG, TRIED, STUCK, CYCLES, EXTRA = range(5)

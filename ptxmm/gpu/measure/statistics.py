@@ -13,7 +13,7 @@ class Spread:
     """Readings of one arm: the median, the extremes, and the drift from the first half of them to the second.
 
     >>> Spread.of([4.0, 2.0, 3.0])
-    Spread(median=3.0, low=2.0, high=4.0, runs=3, drift=0.125)
+    Spread(median=3.0, low=2.0, high=4.0, runs=3, drift=0.166667)
     """
 
     median: float
