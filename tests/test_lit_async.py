@@ -27,7 +27,6 @@ from ptxmm.program import (
     Fence,
     Foreign,
     GridDependency,
-    Label,
     MbarrierArrive,
     MbarrierTx,
     MbarrierWait,
@@ -540,3 +539,20 @@ def test_mapa_finds_the_same_place_in_a_peer_for_an_address_in_a_register() -> N
     (program,) = read(text, "t.lit")
     result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome"})))
     assert result.verdict == "holds"
+
+
+# --- braces ----------------------------------------------------------------------------------------------------------
+
+
+def test_statements_in_braces_have_labels_of_their_own() -> None:
+    wait = "{ AGAIN: mbarrier.try_wait.parity.shared::cta.b64 q, [m], 0; @!q bra AGAIN; }"
+    labels = [item.name for item in body(f"{wait} {wait}") if isinstance(item, Label)]
+    assert len(labels) == len(set(labels)) == 2
+    with pytest.raises(InputError, match="no label `AGAIN`"):
+        body(f"{wait} bra AGAIN;")
+
+
+@pytest.mark.parametrize("line", ["{ .reg .pred q; }", "if (1 == 1) { .reg .pred q; }", "repeat (2) { .reg .b32 r; }"])
+def test_registers_are_declared_outside_of_braces(line: str) -> None:
+    with pytest.raises(InputError, match="declared at the start of a thread"):
+        body(line)

@@ -10,7 +10,7 @@ from ptxmm.errors import InputError, near
 from ptxmm.syntax.lit_await import tested
 from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
-from ptxmm.syntax.lit_tree import Node, Step
+from ptxmm.syntax.lit_tree import Item, Node, Step
 from ptxmm.syntax.lit_values import Value
 from ptxmm.syntax.lit_wait import Wait, is_wait, wait
 
@@ -77,6 +77,9 @@ class Lowering:
 
     def _block(self, steps: Iterable[Step], renamed: dict[str, str], depth: int) -> None:
         for step in steps:
+            if isinstance(step, Item):
+                message = "registers are declared at the start of a thread"
+                raise self.source.error(message, step.start, step.end, "move this out of the braces")
             if depth > DEEPEST:
                 raise self.source.error(f"nested more than {DEEPEST} deep", step.start, step.end)
             if len(step.text) > LONGEST:
@@ -203,6 +206,8 @@ class Lowering:
 
 def _labels(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
+        if isinstance(step, Item):
+            continue
         if step.kind == "label":
             yield step.text
         for block in step.blocks:

@@ -178,6 +178,11 @@ class Build(Transformer[Token, Any]):
     def repeat_(self, c: list[Any]) -> Step:
         return Step("repeat", "", (c[1],), (c[2],), None, _start(c[0]), c[1].end + 1)
 
+    def scope_(self, c: list[Any]) -> Step:
+        """Statements in braces, with labels of their own: a `repeat` of one."""
+        once = Node("number", "1", (), _start(c[0]), _end(c[0]))
+        return Step("repeat", "", (once,), (self.block(c[1:-1]),), None, _start(c[0]), _end(c[0]))
+
     def assume_(self, c: list[Any]) -> Step:
         return Step("assume", "", (c[1],), (), None, _start(c[0]), c[1].end + 1)
 
