@@ -173,3 +173,41 @@ def test_without_a_condition_all_of_a_copy_is_shown() -> None:
         (state,) = found.states
         shown = dict(zip(found.columns, state.values, strict=True))
         assert [shown[f"s[{at}]"] for at in range(4)] == [1, 2, 3, 4]
+
+
+WIDE = """ptx wide
+.shared @ d0.c0.b0 .u32 s[4] = {1, 5, 0, 0};
+.global .u32 h[4];
+thread A @ d0.c0.b0 {
+    cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.u64 [h], [s], 16;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+}
+exists (h == 1 && h[1] == 5)
+"""
+MANY = """ptx many
+.shared @ d0.c0.b0 .u32 s[4] = {1, 5, 0, 0};
+.global .u32 h[4];
+thread A @ d0.c0.b0 {
+    ld.weak.global.u32 a, [h];
+    ld.weak.global.u32 b, [h];
+    ld.weak.global.u32 c, [h];
+    st.weak.shared::cta.u32 [s], a + 64 * b + 4096 * c;
+}
+thread B @ d0.c0.b0 {
+    REDUCE
+}
+exists (h == 0)
+"""
+REDUCE = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [h], [s], 16; "
+
+
+def test_where_there_are_too_many_values_every_answer_is_open() -> None:
+    found = enumeration.check(read(MANY.replace("REDUCE", 4 * REDUCE), "many.lit")[0], model(DEFAULT_MODEL), ASKED)
+    assert {found.verdict, found.race.verdict, found.hang.verdict, found.undefined.verdict} == {"unknown"}
+
+
+def test_a_reduction_of_elements_wider_than_what_is_asked_for_adds_each_once() -> None:
+    program = read(WIDE, "wide.lit")[0]
+    assert enumeration.check(program, model(DEFAULT_MODEL), ASKED).verdict == "allowed"
+    (state,) = enumeration.outcomes(program, model(DEFAULT_MODEL), ASKED).states
+    assert state.values == (1, 5)

@@ -77,6 +77,7 @@ def enumerate_all(
     if found.unsupported:
         found.hangs = dict.fromkeys(hangs, Answer("unknown", why=found.void))
         return found
+    search = None
     try:
         search = Search(program, model, options.bound, Budget(options.timeout), waits)
         search.flagged, search.broken = (UNDEFINED, True) if undefined else (None, False)
@@ -87,7 +88,7 @@ def enumerate_all(
     except GaveUp as reason:
         found.gave_up = str(reason)
     for progress in hangs if not found.unsupported else ():
-        found.hangs[progress] = hang(search, found, progress)
+        found.hangs[progress] = hang(search, found, progress) if search else Answer("unknown", why=found.gave_up)
     return found
 
 

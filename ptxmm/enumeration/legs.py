@@ -62,7 +62,7 @@ def straight(program: Program, thread: Thread, item: AsyncCopy, value: Value) ->
     align = ALIGNED if item.bulk else size
     source = place(program, thread, value(item.source), size, align)
     target = place(program, thread, value(item.destination), size, align, writes=True)
-    return leg(program, source, target, size if item.read is None else value(item.read))
+    return leg(program, item, source, target, size if item.read is None else value(item.read))
 
 
 def mapped(program: Program, thread: Thread, item: AsyncCopy, value: Value, start: int, shape: TensorMap) -> Leg:
@@ -76,12 +76,14 @@ def mapped(program: Program, thread: Thread, item: AsyncCopy, value: Value, star
     assert inside is not None
     near = place(program, thread, value(inside), shape.box, ALIGNED, writes=item.destination is not None)
     source, target = (far, near) if item.destination is not None else (near, far)
-    return leg(program, source, target, shape.box)
+    return leg(program, item, source, target, shape.box)
 
 
-def leg(program: Program, source: Spot, target: Spot, known: int) -> Leg:
-    """A copy, whose elements are as long as those of the finer of the two objects."""
-    return Leg(source, target, known, min(program.physical(spot.object).type.size for spot in (source, target)))
+def leg(program: Program, item: AsyncCopy, source: Spot, target: Spot, known: int) -> Leg:
+    """A copy, whose elements are as long as those of the finer of the two objects; a reduction adds whole elements."""
+    element = min(program.physical(spot.object).type.size for spot in (source, target))
+    kind = item.type or program.physical(target.object).type
+    return Leg(source, target, known, element, kind.size if item.reduce is not None else 1)
 
 
 def members(program: Program, thread: Thread, mask: int, spot: Spot) -> list[Spot]:

@@ -16,12 +16,16 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A copy from a spot to another of the same size; beyond the first `known` bytes, zeros are written."""
+    """A copy from a spot to another of the same size, in multiples of a `unit`.
+
+    Beyond the first `known` bytes, zeros are written.
+    """
 
     source: Spot
     target: Spot
     known: int
     element: int
+    unit: int = 1
 
     @property
     def size(self) -> int:
@@ -69,7 +73,8 @@ class Pieces:
         for spot in (leg.source, leg.target):
             for start, end in self.cells(spot.object):
                 if spot.offset <= start and end <= spot.offset + leg.size:
-                    found.add((start - spot.offset, end - spot.offset))
+                    first, last = start - spot.offset, end - spot.offset
+                    found.add((first - first % leg.unit, last + -last % leg.unit))
         return sorted(found)
 
     def cells(self, name: str) -> list[Span]:
