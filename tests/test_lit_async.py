@@ -27,6 +27,7 @@ from ptxmm.program import (
     Fence,
     Foreign,
     GridDependency,
+    Label,
     MbarrierArrive,
     MbarrierTx,
     MbarrierWait,

@@ -77,13 +77,7 @@ class Lowering:
 
     def _block(self, steps: Iterable[Step], renamed: dict[str, str], depth: int) -> None:
         for step in steps:
-            if isinstance(step, Item):
-                message = "registers are declared at the start of a thread"
-                raise self.source.error(message, step.start, step.end, "move this out of the braces")
-            if depth > DEEPEST:
-                raise self.source.error(f"nested more than {DEEPEST} deep", step.start, step.end)
-            if len(step.text) > LONGEST:
-                raise self.source.error(f"a word of more than {LONGEST} characters", step.start, step.end)
+            self._check(step, depth)
             match step.kind:
                 case "if":
                     self._if(step, renamed, depth)
@@ -106,6 +100,15 @@ class Lowering:
                     self._await(step)
                 case _:
                     self._emit(Draft(step.kind, step, step.text))
+
+    def _check(self, step: Step | Item, depth: int) -> None:
+        if isinstance(step, Item):
+            message = "registers are declared at the start of a thread"
+            raise self.source.error(message, step.start, step.end, "move this out of the braces")
+        if depth > DEEPEST:
+            raise self.source.error(f"nested more than {DEEPEST} deep", step.start, step.end)
+        if len(step.text) > LONGEST:
+            raise self.source.error(f"a word of more than {LONGEST} characters", step.start, step.end)
 
     def _if(self, step: Step, renamed: dict[str, str], depth: int) -> None:
         then, other = step.blocks
