@@ -12,7 +12,7 @@ LARGEST = 16 << 20
 SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a block device"}
 
 
-def read_text(path: Path, what: str = "test", *, otherwise: str | None = None) -> str:
+def read_text(path: Path, what: str = "test", *, otherwise: str | None = None, largest: int = LARGEST) -> str:
     r"""The text of a file that holds a `what`, with `\n` at the ends of lines: UTF-8, or the encoding `otherwise`.
 
     Regular files and character devices are read, and the pipes below `/dev` (`/dev/stdin`, `/dev/fd/63`), which are the
@@ -22,12 +22,12 @@ def read_text(path: Path, what: str = "test", *, otherwise: str | None = None) -
     try:
         _ensure_readable(path, what, start)
         with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(largest + 1)
     except (OSError, ValueError) as failed:
         reason = getattr(failed, "strerror", None) or str(failed)
         raise InputError(f"cannot read the file: {reason}", start) from None
-    if len(data) > LARGEST:
-        raise InputError(f"the file is too large: more than {LARGEST >> 20} MiB", start)
+    if len(data) > largest:
+        raise InputError(f"the file is too large: more than {largest >> 20} MiB", start)
     return _decoded(data, what, start, otherwise).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -70,3 +70,8 @@ def test_counts_add_up_or_not() -> None:
 def test_what_is_no_log_is_refused_with_its_place(line: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
         from_line(line, HERE)
+
+
+def test_a_log_may_be_larger_than_a_test(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(to_line(RUN) + " " * (17 << 20) + "\n", encoding="utf-8")
+    assert list(read_log(tmp_path / "log.jsonl")) == [RUN]

@@ -15,6 +15,9 @@ from ptxmm.files import read_text
 
 FORMAT = 1
 
+LARGEST = 1 << 30
+"""Bytes of a log that is not compressed: the whole library under a few profiles has tens of millions."""
+
 NOT_AUDITED = "not audited"
 LABELS = ("as written", "merged", "reordered by ptxas", NOT_AUDITED)
 
@@ -168,7 +171,7 @@ def read_log(path: Path) -> Iterator[Run]:
 
 def _text(path: Path) -> str:
     if path.suffix != ".gz":
-        return read_text(path, "log")
+        return read_text(path, "log", largest=LARGEST)
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             return file.read()
