@@ -31,6 +31,7 @@ from ptxmm.model import (
     Star,
     Union,
 )  # fmt: skip
+from ptxmm.resources import models_dir
 
 PEERS = Path(__file__).resolve().parents[2] / "shared" / "peers" / "dat3m"
 A, B, C = Name("po"), Name("rf"), Name("co")
@@ -164,6 +165,15 @@ def test_an_include_falls_back_to_the_shipped_models(tmp_path: Path) -> None:
     assert model_of(tmp_path, 'include "sc.cat"').axioms == read_model("sc").axioms
 
 
+def test_a_copy_of_the_shipped_models_includes_its_own_files(tmp_path: Path) -> None:
+    for path in models_dir().rglob("*.cat"):
+        copy = tmp_path / path.relative_to(models_dir())
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(path.read_text(encoding="utf-8").replace(" as causality", " as ours"), encoding="utf-8")
+    for name in shipped_models():
+        assert "causality" not in {axiom.name for axiom in read_model(str(tmp_path / f"{name}.cat")).axioms}
+
+
 def test_a_file_may_be_included_twice_and_its_axioms_stay_apart(tmp_path: Path) -> None:
     (tmp_path / "one.cat").write_text("acyclic po as x")
     model = model_of(tmp_path, 'include "one.cat"\ninclude "one.cat"')
@@ -209,7 +219,7 @@ def test_without_a_directive_the_names_it_mentions_say_what_a_model_supports(
 
 def test_the_default_model_is_shipped() -> None:
     assert DEFAULT_MODEL in shipped_models()
-    assert set(shipped_models()) == {"ptx-6.0", "ptx-7.5", "ptx-9.4", "sc"}
+    assert set(shipped_models()) == {"ptx-6.0", "ptx-7.5", "ptx-9.4", "ptx-9.4-literal", "ptx-9.4-strict", "sc"}
 
 
 def test_a_latin_1_comment_and_windows_line_ends_are_read(tmp_path: Path) -> None:

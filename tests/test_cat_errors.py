@@ -138,7 +138,7 @@ m.cat:1:9: error: `m.cat` includes itself
 m.cat:1:9: error: there is no file `nope.cat`
   include "nope.cat"
           ^^^^^^^^^^
-  hint: it is looked for beside this file, then among the shipped models""",
+  hint: it is looked for beside this file, beside those that include it, then among the shipped models""",
     "(* ptxmm: supports alais *)": """\
 m.cat:1:20: error: no feature is called `alais`
   (* ptxmm: supports alais *)

@@ -77,12 +77,13 @@ class _Reading:
 
     def _include(self, source: Source, path: Path, include: Include, within: tuple[Path, ...]) -> None:
         at = source.at(include.start, len(include.file) + 2)
-        found = next((p for p in (path.parent / include.file, models_dir() / include.file) if _is_file(p)), None)
+        folders = (path.parent, *(outer.parent for outer in reversed(within)), models_dir())
+        found = next((p for p in (folder / include.file for folder in folders) if _is_file(p)), None)
         if found is None:
             raise InputError(
                 f"there is no file `{include.file}`",
                 at,
-                "it is looked for beside this file, then among the shipped models",
+                "it is looked for beside this file, beside those that include it, then among the shipped models",
             )
         chain = (*within, path.resolve())
         if found.resolve() in chain:
