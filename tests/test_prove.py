@@ -96,8 +96,10 @@ BROKEN = [
     ("ptx-6.0", "ptx-axioms.cat", "empty ((ms & fr) ; (ms & co)) & rmw as atomicity", "", EARLIER, PREDECESSOR),
     ("ptx-9.4", "ptx-axioms.cat", "irreflexive (rf | fr) ; cause as causality", "irreflexive rf ; cause as causality",
      VISIBLE, GRID),
-    ("ptx-9.4", "ptx-9.4.cat", "(full-sync | sync_fence | barrier)", "(full-sync | sync_fence)", GRID, GRID),
-    ("ptx-9.4", "ptx-9.4.cat", "(full-sync | sync_fence | barrier)", "(sync_fence | barrier)", VISIBLE, ACQUIRE_POLL),
+    ("ptx-9.4", "ptx-9.4-order.cat", "(full-sync | sync_fence | barrier | api)", "(full-sync | sync_fence | api)",
+     GRID, GRID),
+    ("ptx-9.4", "ptx-9.4-order.cat", "(full-sync | sync_fence | barrier | api)", "(sync_fence | barrier | api)",
+     VISIBLE, ACQUIRE_POLL),
     ("ptx-6.0", "ptx-6.0.cat", "((sync | sync_fence | barrier) ; po?)+", "(sync | sync_fence | barrier)",
      VISIBLE, GRID),
 ]  # fmt: skip
@@ -172,7 +174,7 @@ LONG = settings(max_examples=1500, deadline=None, suppress_health_check=list(Hea
 def untrue(program: Program, model: Model, lines: Iterable[Fact]) -> Iterator[str]:
     """The lines about the vocabulary that some execution of a test, allowed or not, does not have."""
     axioms = [Axiom(line.cat, *axiom(line.cat)) for line in lines]
-    grounded = Axiom("grounded", *axiom("acyclic rf | addr | data | ctrl"))
+    grounded = Axiom("grounded", *axiom("acyclic rf | addr | data | ctrl | issued | done | phase"))
     encoding = encode(program, replace(model, statements=(*axioms, grounded)), 2)
     if mixed_objects(encoding.graph):
         return

@@ -73,7 +73,7 @@ class Condition:
 TEXT = """\
 ptx $name
 .global .u32 d = 0;
-.global .u32 m = $start;
+$word
 thread A @ d0.c0.b0 {
     $heavy
 }
@@ -95,7 +95,7 @@ exists ($condition)
 
 ONE = "red.release.gpu.global.add.u32 [m], 1;"
 SLOTS = {
-    "start": "0",
+    "word": ".global .u32 m = 0;",
     "heavy": "red.release.gpu.global.add.u32 [m], 0x7ffffffd;",
     "one": ONE,
     "last": ONE,
@@ -109,7 +109,7 @@ CONDITIONS = (
         name="start",
         says=lambda s: z3.Or(s.start == 0, s.start == SIGN),
         words="the word starts at 0 or at 2^31 (where the round before left it)",
-        broken={"start": "1"},
+        broken={"word": ".global .u32 m = 1;"},
     ),
     Condition(
         name="one-heavy",

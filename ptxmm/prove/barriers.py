@@ -6,13 +6,13 @@ from dataclasses import replace
 from string import Template
 
 from ptxmm.prove.chains import APART, CHAIN, EXTENDED, PLACES, SEEN_LAST, WORD
-from ptxmm.prove.messages import GIVEN, ORDERED, RELEASES, STRONG, WAIT
+from ptxmm.prove.messages import GIVEN, ORDERED, REDUCTION, RELEASES, STRONG, WAIT, reduced
 from ptxmm.prove.statement import Hypothesis, Lemma, Slots, Theorem
 
 TEXT = """\
 ptx $name
 .global .u32 d = 0;
-.global .u32 m = 0;
+$word
 $memory
 thread A @ $place_a {
     $data
@@ -42,6 +42,7 @@ exists ($condition)
 """
 
 SLOTS = {
+    "word": ".global .u32 m = 0;",
     "memory": "",
     "place_a": "d0.c0.b0",
     "place_b": "d0.c1.b1",
@@ -119,6 +120,10 @@ BROKEN: dict[str, Slots] = {
         "join": "red.release.cluster.global.add.u32 [m], 1;",
         "poll": "ld.relaxed.cluster.global.u32 v, [m];",
         "close": "fence.acquire.sync_restrict::shared::cluster.cluster;",
+    },
+    "word-generic": {
+        **reduced("0", "0", "d0.c2.b2"),
+        "others": f"thread C @ d0.c2.b2 {{\n    {REDUCTION}\n}}",
     },
     "word-scope": {
         "others": Template(NEXT).substitute(place="d0.c1.b1", scope="cta"),

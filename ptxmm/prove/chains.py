@@ -6,6 +6,7 @@ from dataclasses import replace
 from string import Template
 
 from ptxmm.prove.messages import (
+    ASYNC,
     CAUSAL,
     CLOSE_ACQUIRES,
     CLOSE_AFTER,
@@ -14,6 +15,7 @@ from ptxmm.prove.messages import (
     ONE_WORD,
     ORDERED,
     POLL_STRONG,
+    REDUCTION,
     RELEASE,
     RELEASES,
     SLOTS,
@@ -21,6 +23,7 @@ from ptxmm.prove.messages import (
     TEXT,
     UNRESTRICTED,
     WAIT,
+    reduced,
 )
 from ptxmm.prove.statement import Hypothesis, Induction, Lemma, Theorem
 
@@ -61,13 +64,24 @@ POLL_SCOPES = Hypothesis(
     words="the poll, where it is strong, and each of them are in each other's scope",
     broken={"poll": "ld.relaxed.cta.global.u32 v, [m];"},
 )
+WORD_GENERIC = Hypothesis(
+    name="word-generic",
+    says="W(w) and loc(w, contribution) => co(w, contribution) or GEN(w)",
+    words="none of them is a bulk reduction",
+    broken={
+        **reduced("0", "1", "d0.c2.b2"),
+        "others": f"thread C @ d0.c2.b2 {{\n    {REDUCTION}\n}}",
+        "happens": "B.v == 2 && m == 2",
+    },
+    features=ASYNC,
+)
 WORD_ADDRESS = replace(
     ONE_WORD,
     says="loc(w, contribution) => vloc(w, contribution)",
     words="the word has one virtual address",
 )
 
-WORD = (POLLED_LATER, ATOMIC, WORD_SCOPE, POLL_SCOPES)
+WORD = (POLLED_LATER, ATOMIC, WORD_SCOPE, WORD_GENERIC, POLL_SCOPES)
 PLACES = (
     WORD_ADDRESS,
     *ONE_PLACE[1:-1],
@@ -83,7 +97,7 @@ PLACES = (
 EXTENDED = Lemma(
     "extended",
     "obs(a, r) and rmw(r, w) and rf(w, s) and sr(w, s) and vloc(w, s)"
-    " and (RLX | REL)(w) and (RLX | ACQ)(s) => obs(a, s)",
+    " and (GEN & (RLX | REL))(w) and (GEN & (RLX | ACQ))(s) => obs(a, s)",
     general=True,
     defines=True,
 )
@@ -96,7 +110,7 @@ CHAIN = Induction(
     last="last",
     over="the writes of the word from the contribution on, along coherence: each is the contribution itself, or its"
     " read observes the contribution",
-    by=(STRONG, ATOMIC, WORD_SCOPE, WORD_ADDRESS),
+    by=(STRONG, ATOMIC, WORD_SCOPE, WORD_GENERIC, WORD_ADDRESS),
     after=("extended",),
     ends=(POLLED_LATER,),
 )
@@ -104,7 +118,7 @@ CHAIN = Induction(
 SEEN_LAST = Lemma(
     "observed",
     "obs(contribution, poll) and vloc(contribution, poll)",
-    (STRONG, POLLED_LATER, ATOMIC, POLL_SCOPES, POLL_STRONG, WORD_ADDRESS),
+    (STRONG, POLLED_LATER, ATOMIC, WORD_GENERIC, POLL_SCOPES, POLL_STRONG, WORD_ADDRESS),
     ("extended", "induction"),
     reads=("last",),
     defines=True,

@@ -140,7 +140,7 @@ ACQUIRE_POLL = Theorem(
     name="close-by-acquire-poll",
     words="An acquire poll that reads the contribution needs no close: what precedes the contribution is ordered before"
     " what follows the poll.",
-    given=("W(data)", "M(head) or F(head)", "W(contribution)", "R(poll)", "R(read)"),
+    given=tuple(one for one in GIVEN if "close" not in one),
     hypotheses=(*RELEASE, READS_IT, CONTRIBUTION_SCOPE, *_POLL, *_PLACES),
     goal=ORDERED,
     steps=(

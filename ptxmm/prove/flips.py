@@ -19,7 +19,7 @@ import z3
 from ptxmm.model import Model
 from ptxmm.prove.arithmetic import SIGN_FLIP
 from ptxmm.prove.chains import ATOMIC as LATER_ATOMIC
-from ptxmm.prove.chains import POLLED_LATER, WORD_ADDRESS, WORD_SCOPE
+from ptxmm.prove.chains import POLLED_LATER, WORD_ADDRESS, WORD_GENERIC, WORD_SCOPE
 from ptxmm.prove.leaders import (
     ADDRESS,
     ADDS,
@@ -27,6 +27,7 @@ from ptxmm.prove.leaders import (
     FLIPPED,
     OWN,
     PASSED,
+    PROXY,
     SCOPE,
     SLOTS,
     TEXT,
@@ -200,7 +201,7 @@ LINKS: tuple[Link, ...] = (
         uses=(("before", PASS[:3]), ("pass", PASS), ("seen", ("own", "poll", "u"))),
         facts=lambda here: [here.all_have_the_claim()],
     ),
-    *map(_of_contributions, (LATER_ATOMIC, WORD_SCOPE, WORD_ADDRESS, STRONG)),
+    *map(_of_contributions, (LATER_ATOMIC, WORD_SCOPE, WORD_GENERIC, WORD_ADDRESS, STRONG)),
 )  # fmt: skip
 
 
@@ -214,9 +215,9 @@ class FlipSeen:
         " than its own contribution was added to reads a write which no contribution of the round comes after."
     )
     hypotheses: tuple[Hypothesis | Value, ...] = (
-        *VALUES.values(), ATOMIC, ADDS, SCOPE, ADDRESS, PASSED, OWN, FLIPPED,
+        *VALUES.values(), ATOMIC, ADDS, SCOPE, ADDRESS, PROXY, PASSED, OWN, FLIPPED,
     )  # fmt: skip
-    goals: tuple[Hypothesis, ...] = (POLLED_LATER, LATER_ATOMIC, WORD_SCOPE, WORD_ADDRESS, STRONG)
+    goals: tuple[Hypothesis, ...] = (POLLED_LATER, LATER_ATOMIC, WORD_SCOPE, WORD_GENERIC, WORD_ADDRESS, STRONG)
 
     def assumed(self, model: Model) -> tuple[Hypothesis | Value, ...]:
         """The hypotheses that are needed under a model."""

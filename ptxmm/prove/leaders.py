@@ -8,14 +8,14 @@ import z3
 
 from ptxmm.prove.arithmetic import WORD
 from ptxmm.prove.logic import Formula, Term, term
-from ptxmm.prove.messages import ALIASES
+from ptxmm.prove.messages import ALIASES, ASYNC, REDUCTION, reduced
 from ptxmm.prove.rounds import ADDED, IN_ROUND, VALUE, Round, Value, every, signed
 from ptxmm.prove.statement import Hypothesis
 
 TEXT = """\
 ptx $name
 .global .u32 d = 0;
-.global .u32 m = $start;
+$word
 $memory
 thread A @ d0.c0.b0 {
     $heavy
@@ -42,7 +42,7 @@ exists ($condition)
 ONE = "red.release.gpu.global.add.u32 [m], 1;"
 POLL = "ld.relaxed.gpu.global.u32 v, [m];"
 SLOTS = {
-    "start": "0",
+    "word": ".global .u32 m = 0;",
     "memory": "",
     "heavy": "red.release.gpu.global.add.u32 [m], 0x7ffffffd;",
     "again": "",
@@ -77,7 +77,17 @@ ADDRESS = Hypothesis(
     broken={"memory": ".alias w = m;", "own": ONE.replace("[m]", "[w]")},
     features=ALIASES,
 )
-WORD_OF_ATOMICS = (ATOMIC, SCOPE, ADDRESS)
+PROXY = Hypothesis(
+    name="word-generic",
+    says="W(w) and loc(w, first) => co(w, first) or GEN(w)",
+    words="none of them is a bulk reduction",
+    broken={
+        **reduced("0", "0", "d0.c4.b4"),
+        "others": OTHER.substitute(does=REDUCTION),
+    },
+    features=ASYNC,
+)
+WORD_OF_ATOMICS = (ATOMIC, SCOPE, ADDRESS, PROXY)
 
 
 def _adds(here: Round) -> Formula:

@@ -6,13 +6,14 @@ from ptxmm.prove.statement import Hypothesis, Lemma, Theorem
 
 ALIASES = frozenset({"alias"})
 VIEWS = frozenset({"texture"})
+ASYNC = frozenset({"async"})
 RESTRICTED = frozenset({"restricted-fences"})
 ONE_SIDED = frozenset({"one-sided-fences"})
 
 TEXT = """\
 ptx $name
 .global .u32 d = 0;
-.global .u32 m = 0;
+$word
 $memory
 thread A @ $place_a {
     $data
@@ -30,6 +31,7 @@ exists ($condition)
 """
 
 SLOTS = {
+    "word": ".global .u32 m = 0;",
     "memory": "",
     "place_a": "d0.c0.b0",
     "place_b": "d0.c1.b1",
@@ -44,6 +46,16 @@ SLOTS = {
     "happens": "B.v == 1",
     "missed": "B.r == 0",
 }
+
+REDUCTION = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [m], [s], 16;"
+
+
+def reduced(start: str, added: str, place: str) -> dict[str, str]:
+    """The word as the first of four, and beside it what a bulk reduction adds to it."""
+    return {
+        "word": f".global .u32 m[4] = {{{start}, 0, 0, 0}};\n.shared @ {place} .u32 s[4] = {{{added}, 0, 0, 0}};",
+    }
+
 
 STRONG_FENCE = "(F & (ACQ_REL | SC | REL))"
 ACQUIRING_FENCE = "(F & (ACQ_REL | SC | ACQ))"
@@ -165,7 +177,11 @@ UNRESTRICTED = Hypothesis(
     features=RESTRICTED,
 )
 
-GIVEN = ("W(data)", "M(head) or F(head)", "W(contribution)", "R(poll)", "R(close) or F(close)", "R(read)")
+# What is named stands in program order: nothing of it is done by a copy.
+GIVEN = (
+    "(W \\ OUT)(data)", "M(head) or F(head)", "(W \\ OUT)(contribution)", "(R \\ OUT)(poll)", "R(close) or F(close)",
+    "(R \\ OUT)(read)",
+)  # fmt: skip
 RELEASE = (BEFORE, RELEASES, STRONG)
 WAIT = (POLL_STRONG, POLL_RETURNS, CLOSE_AFTER, CLOSE_ACQUIRES, CLOSE_WORD, CLOSE_SCOPE, READ_AFTER)
 ONE_PLACE = (ONE_WORD, ONE_DATA, GENERIC, UNRESTRICTED)

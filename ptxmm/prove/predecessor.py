@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ptxmm.prove.messages import ALIASES
+from ptxmm.prove.messages import ALIASES, ASYNC, REDUCTION, reduced
 from ptxmm.prove.statement import Hypothesis, Lemma, Theorem
 
 TEXT = """\
 ptx $name
-.global .u32 m = 0;
+$word
 $memory
 thread A @ d0.c0.b0 {
     atom.relaxed.gpu.global.add.u32 r, [m], 1;
@@ -18,6 +18,7 @@ thread B @ $place_b {
 exists ($condition)
 """
 SLOTS = {
+    "word": ".global .u32 m = 0;",
     "memory": "",
     "place_b": "d0.c1.b1",
     "store": "st.relaxed.gpu.global.u32 [m], 5;",
@@ -44,6 +45,13 @@ STORE_ADDRESS = Hypothesis(
     broken={"memory": ".alias w = m;", "store": "st.relaxed.gpu.global.u32 [w], 5;"},
     features=ALIASES,
 )
+BOTH_GENERIC = Hypothesis(
+    name="generic",
+    says="GEN(other) and GEN(write)",
+    words="neither the other write nor the atomic operation is a bulk reduction",
+    broken={**reduced("0", "5", "d0.c1.b1"), "store": REDUCTION},
+    features=ASYNC,
+)
 BETWEEN = "(~co)(source, other) or (~co)(other, write)"
 
 PREDECESSOR = Theorem(
@@ -51,9 +59,9 @@ PREDECESSOR = Theorem(
     words="Between the write that an atomic operation reads and the one that it makes, coherence has no other write:"
     " additions to a word add up.",
     given=("W(source)", "rf(source, get)", "rmw(get, write)", "W(other)"),
-    hypotheses=(STORE_STRONG, STORE_SCOPE, STORE_ADDRESS),
+    hypotheses=(STORE_STRONG, STORE_SCOPE, STORE_ADDRESS, BOTH_GENERIC),
     goal=(BETWEEN,),
-    steps=(Lemma("apart", BETWEEN, (STORE_STRONG, STORE_SCOPE, STORE_ADDRESS)),),
+    steps=(Lemma("apart", BETWEEN, (STORE_STRONG, STORE_SCOPE, STORE_ADDRESS, BOTH_GENERIC)),),
     text=TEXT,
     slots=SLOTS,
 )

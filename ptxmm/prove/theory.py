@@ -33,6 +33,7 @@ def _without(features: str, cat: str, why: str) -> Fact:
 
 
 VIEWS = "texture surface constant"
+COPIES = "copies async tensormap"
 
 FACTS: tuple[Fact, ...] = (
     # events
@@ -53,12 +54,15 @@ FACTS: tuple[Fact, ...] = (
     Fact("empty RED & ACQ", "9.7.13: `red` has no acquire form"),
     Fact("empty (RMW & R) \\ (RLX | ACQ)", "8.4: atomic operations are strong"),
     Fact("empty (RMW & W) \\ (RLX | REL)", "8.4: atomic operations are strong"),
-    Fact("empty (M & (RLX | ACQ | REL)) \\ GEN", "8.6: accesses through views are weak"),
+    Fact("empty (M & (RLX | ACQ | REL)) \\ (GEN | OUT)", "8.6: accesses through views are weak"),
+    Fact("empty OUT \\ M", "what copies do out of program order is to read and write memory"),
+    Fact("empty (M & (ASY | TMAP)) \\ OUT", "only copies use the async and the tensor map proxy"),
     Fact("empty RESTRICT \\ F", "only fences are restricted"),
     # program order
     Fact("irreflexive po", "8.9.1: program order is strict"),
     Fact("empty (po ; po) \\ po", "8.9.1: program order is transitive"),
     Fact("empty ([IW] ; po) | (po ; [IW])", "initial writes are in no thread"),
+    Fact("empty ([OUT] ; po) | (po ; [OUT])", "9.7.10.28: what a copy does stands in no program order"),
     Fact("empty po-loc \\ (po & loc)", "by definition"),
     Fact("empty (po & loc) \\ po-loc", "by definition"),
     # places
@@ -73,7 +77,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("empty (vloc ; vloc) \\ vloc", "without mixed sizes, overlap is transitive"),
     _without("alias", "empty loc \\ vloc", "without aliases, a place has one virtual address"),
     _without("alias", "empty ALIAS", "without aliases, there is no fence for them"),
-    _without(VIEWS, "empty M \\ GEN", "without views, every access is by the generic proxy"),
+    _without(VIEWS, "empty M \\ (GEN | OUT)", "without views, every access in program order is by the generic proxy"),
+    _without(COPIES, "empty OUT", "without copies, all that is done is done in program order"),
     _without("restricted-fences", "empty RESTRICT", "there are no restricted fences"),
     _without("one-sided-fences", "empty F & (ACQ | REL)", "there are no one-sided fences"),
     # communication
@@ -89,7 +94,9 @@ FACTS: tuple[Fact, ...] = (
     Fact("empty fr \\ (rf^-1 ; co)", "8.9.7: from-reads, by definition, without mixed sizes"),
     # atomic operations
     Fact("empty rmw \\ ((RMW & R) * (RMW & W))", "an atomic operation reads, then writes"),
-    Fact("empty rmw \\ (po & vloc)", "both halves of an atomic operation are of one place and one thread"),
+    Fact("empty rmw \\ vloc", "both halves of an atomic operation are of one place"),
+    Fact("empty (rmw \\ (OUT * OUT)) \\ po", "the halves of an atomic operation are of one thread, or of one copy"),
+    Fact("empty rmw & (GEN * (_ \\ GEN) | (_ \\ GEN) * GEN)", "both halves of an atomic operation use one proxy"),
     Fact("empty (rmw ; rmw^-1) \\ id", "an atomic operation has one read"),
     Fact("empty (rmw^-1 ; rmw) \\ id", "an atomic operation has one write"),
     Fact("empty (rmw ; sr) \\ sr", "both halves of an atomic operation name one scope"),
