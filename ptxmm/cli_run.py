@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -17,7 +18,7 @@ from ptxmm.errors import PtxmmError
 from ptxmm.gpu.profiles import PROFILES, USUAL
 
 if TYPE_CHECKING:
-    from ptxmm.gpu.log import Run
+    from ptxmm.gpu.runs import Wish
     from ptxmm.program import Program
 
 CODES = """\b
@@ -31,7 +32,13 @@ Exit codes:
     epilog=f"{CODES}\n{example('ptxmm run litmus/basic --log runs.jsonl', 'ptxmm run mp.lit --emit ptx', codes=False)}"
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--log", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write the log of `compare` here.")
+@click.option(
+    "--log",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a log for `compare`, compressed if FILE ends in .gz.",
+)
 @click.option("--emit", type=click.Path(path_type=Path), metavar="DIR", help="Only write PTX there; needs no GPU.")
 @click.option("--seconds", type=click.FloatRange(0, 86400, min_open=True), default=0.2, show_default=True,
               help="Run each test, with its control, for so long.")  # fmt: skip
@@ -57,11 +64,12 @@ def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emi
     if emit is not None:
         _emit(reader, emit)
     else:
-        from ptxmm.gpu.runs import Wish
+        from ptxmm.gpu import runs
 
         names = tuple(PROFILES) if "each" in profiles else profiles or USUAL
-        wish = Wish(tuple(PROFILES[name] for name in dict.fromkeys(names)), seconds, seed, controls, audit)
-        _run(reader, wish, device, log)
+        wish = runs.Wish(tuple(PROFILES[name] for name in dict.fromkeys(names)), seconds, seed, controls, audit)
+        if _run(reader, wish, device, log):
+            context.exit(130)
     context.exit(2 if complaints or reader.failed else 0)
 
 
@@ -100,36 +108,55 @@ def _emit(programs: Iterable[Program], folder: Path) -> None:
         say(f"{program.full_name}: {target} (PTX {made.version[0]}.{made.version[1]}, {made.target})")
 
 
-def _run(reader: _Reader, wish: object, device: int, log: Path | None) -> None:
+def _run(reader: _Reader, wish: Wish, device: int, log: Path | None) -> bool:
+    """Run the tests; whether it was interrupted."""
     from ptxmm.gpu.log import to_line
-    from ptxmm.gpu.runs import Wish, runs
+    from ptxmm.gpu.runs import runs
     from ptxmm.gpu.session import Session
     from ptxmm.report.run import RunReport
 
-    assert isinstance(wish, Wish)
     session = Session(device)
     report = RunReport(say)
-    stream = log.open("w", encoding="utf-8") if log is not None else None
+    stream = _opened(log) if log is not None else None
+
+    def told() -> Iterator[None]:
+        """Tell of each test; one item for each file that is through."""
+        path = None
+        for each in runs(reader, session, wish):
+            report.add(each)
+            if stream is not None:
+                stream.writelines(to_line(one) + "\n" for one in each)
+                stream.flush()
+            if path not in (None, each[0].path):
+                yield
+            path = each[0].path
+
+    interrupted = False
     try:
-        with closing(_with_bar(runs(reader, session, wish), reader)) as found:
-            for each in found:
-                report.add(each)
-                if stream is not None:
-                    stream.writelines(to_line(one) + "\n" for one in each)
-                    stream.flush()
+        with closing(_with_bar(told(), len(reader.files))) as files:
+            for _ in files:
+                pass
     except KeyboardInterrupt:
+        interrupted = True
         complain("ptxmm: interrupted: what was measured is kept")
     finally:
         session.close()
         if stream is not None:
             stream.close()
     report.end()
+    return interrupted
 
 
-def _with_bar(found: Iterator[list[Run]], reader: _Reader) -> Generator[list[Run], None, None]:
+def _opened(log: Path) -> TextIO:
+    if log.suffix == ".gz":
+        return gzip.open(log, "wt", encoding="utf-8")
+    return log.open("w", encoding="utf-8")
+
+
+def _with_bar(files: Iterator[None], total: int) -> Generator[None, None, None]:
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
-        yield from found
+        yield from files
         return
     from ptxmm.report.progress import with_progress
 
-    yield from with_progress(found, sum(1 for _ in reader), "run")
+    yield from with_progress(files, total, "run")

@@ -20,7 +20,7 @@ from ptxmm.cli import cli
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
-from ptxmm.gpu.launch import Done, Job
+from ptxmm.gpu.launch import Done, Job, Started
 from ptxmm.gpu.log import Device, Profile, Run, to_line
 from ptxmm.gpu.profiles import PROFILES, USUAL
 from ptxmm.gpu.runs import Wish, runs
@@ -62,6 +62,7 @@ class Standing:
 
     def __init__(self, answer: Answer) -> None:
         self.answer, self.started, self.ended = answer, 0, 0
+        self.silent: Connection | None = None
 
     def start(self, _number: int) -> Process:
         here, there = Pipe()
@@ -72,7 +73,11 @@ class Standing:
     def serve(self, jobs: Connection) -> None:
         try:
             while (job := jobs.recv()) is not None:
-                if (done := self.answer(job)) is None:
+                done = self.answer(job)
+                if done is None or done.tallies or done.fatal:
+                    jobs.send(Started(job.number))
+                if done is None:
+                    self.silent = jobs
                     return
                 jobs.send(done)
         except (EOFError, OSError):
@@ -124,7 +129,7 @@ def test_a_launch_that_does_not_end_costs_its_test_and_no_other(monkeypatch: pyt
     found = list(runs([only(MP)] * 3, Session(0, standing.start), WISH))
     assert [each[0].skipped is None for each in found] == [True, False, True]
     assert "did not end" in (found[1][0].skipped or "")
-    assert (standing.started, standing.ended) == (2, 1)
+    assert (standing.started, standing.ended) == (3, 1)
 
 
 def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() -> None:
@@ -132,7 +137,7 @@ def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() ->
     standing = Standing(lambda job: failing.get(job.number) or counting(job))
     found = list(runs([only(MP)] * 3, Session(0, standing.start), WISH))
     assert [each[0].skipped for each in found] == ["an illegal address", "PTX 9.9 is too new", None]
-    assert standing.started == 2
+    assert standing.ended == 1
 
 
 def test_counts_that_do_not_add_up_are_refused() -> None:

@@ -189,7 +189,8 @@ class Body:
     def pointer(self, name: str, space: str) -> str:
         """The address of an object for one more access; from the second on, the assembler cannot see that it is."""
         kind = "generic" if space not in SHARED and self.space_of(name) in SHARED else "window"
-        base = f"p{self.number}_{self.program.objects.index(self.program.physical(name))}_{kind[0]}"
+        item = self.program.physical(name)
+        base = f"p{self.number}_{self.program.objects.index(item)}_{'a' if name != item.name else kind[0]}"
         count = self.uses[base] = self.uses.get(base, -1) + 1
         if not count:
             self.order.append(base)
@@ -203,7 +204,8 @@ class Body:
         item = self.program.physical(name)
         if item.space is Space.GLOBAL:
             place = [o.name for o in self.program.objects if o.space is Space.GLOBAL].index(item.name)
-            return [f"    mad.lo.s64 {register}, array, {place}, here;"]
+            other = [f"    add.s64 {register}, {register}, alias;"] if name != item.name else []
+            return [f"    mad.lo.s64 {register}, array, {place}, here;", *other]
         lines = [f"    add.s64 {register}, shared_here, {self.layout.shared[item.name]};"]
         assert item.owner is not None
         if kind == "generic":
@@ -379,7 +381,8 @@ class Body:
         for place, (name, register) in enumerate(zip(load.dst, raw, strict=True)):
             if name is None or register is None:
                 continue
-            initial = self.initial[load.address.name, load.address.offset + place * load.type.size]
+            item = self.program.physical(load.address.name)
+            initial = self.initial[item.name, load.address.offset + place * load.type.size]
             if self.forks or name in self.read_inside:
                 self._decode(register, name, initial, guard)
             else:

@@ -37,8 +37,8 @@ MEETING = 32
 
 PARAMETERS = (
     ("memory", 64), ("stride", 64), ("slot", 32), ("results", 64), ("sync", 64), ("table", 64), ("scratch", 64),
-    ("templates", 64), ("first", 32), ("met", 32), ("units", 32), ("rounds", 32), ("passes", 32), ("turn", 32),
-    ("preload", 32), ("busy", 32), ("patience", 64), ("seed", 32),
+    ("templates", 64), ("alias", 64), ("first", 32), ("met", 32), ("units", 32), ("rounds", 32), ("passes", 32),
+    ("turn", 32), ("preload", 32), ("busy", 32), ("patience", 64), ("seed", 32),
 )  # fmt: skip
 """Parameters of a kernel, in order."""
 

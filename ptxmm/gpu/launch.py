@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
+from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from ptxmm.gpu.aliases import Twice
 from ptxmm.gpu.counting import Tally
 from ptxmm.gpu.harness import COPIES, COUNTERS, KEYS, ROW, STATES, VALUES
 from ptxmm.gpu.initial import MAP_BYTES
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 MISSING = "no GPU can be used: install CuPy for your CUDA version (pip install 'ptxmm[gpu]'), and NVIDIA's driver"
 COMPILERS = max(2, min(16, (os.cpu_count() or 2) - 2))
+KEPT = 256
+"""Loaded kernels that are kept: tests often share a control."""
+
 LAUNCH = 1.5e-3
 """Seconds that one launch is aimed at."""
 
@@ -53,6 +59,13 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """The kernels of a job are loaded: from now on it only takes the seconds that it was given."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The tallies of a job, some for each profile and one for each kernel; or what failed, `fatal` for the process."""
 
@@ -65,6 +78,7 @@ class Done:
 
 def serve(jobs: Connection, number: int) -> None:
     """Answer jobs until there are no more; the first answer says which device it is, or why there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         gpu = Gpu(number)
         jobs.send(gpu.device)
@@ -73,30 +87,40 @@ def serve(jobs: Connection, number: int) -> None:
         return
     waiting: SimpleQueue[tuple[Job, list[Future[Any]]] | None] = SimpleQueue()
     with ThreadPoolExecutor(COMPILERS) as compilers:
+        loading: OrderedDict[str, Future[Any]] = OrderedDict()
 
         def receive() -> None:
             while (job := jobs.recv()) is not None:
-                waiting.put((job, [compilers.submit(gpu.load, kernel) for kernel in job.kernels]))
+                for kernel in job.kernels:
+                    if kernel.text not in loading:
+                        loading[kernel.text] = compilers.submit(gpu.load, kernel)
+                    loading.move_to_end(kernel.text)
+                waiting.put((job, [loading[kernel.text] for kernel in job.kernels]))
+                while len(loading) > KEPT:
+                    loading.popitem(last=False)
             waiting.put(None)
 
         Thread(target=receive, daemon=True).start()
         while (item := waiting.get()) is not None:
-            job, loading = item
+            job, coming = item
             try:
-                functions = [each.result() for each in loading]
+                functions = [each.result() for each in coming]
             except Exception as failed:
-                jobs.send(Done(job.number, failed=_sentence(failed)))
+                jobs.send(Done(job.number, failed=f"its kernel does not load: {_sentence(failed)}"))
                 continue
+            jobs.send(Started(job.number))
             try:
                 begun = time.perf_counter()
                 tallies = tuple(gpu.run(job, functions, profile) for profile in job.profiles)
                 jobs.send(Done(job.number, tallies, seconds=time.perf_counter() - begun))
             except Exception as failed:
-                jobs.send(Done(job.number, failed=_sentence(failed), fatal=True))
+                jobs.send(Done(job.number, failed=f"the launch failed: {_sentence(failed)}", fatal=True))
 
 
 def _sentence(failed: Exception) -> str:
-    return f"{type(failed).__name__}: {failed}".splitlines()[0]
+    return re.sub(r"^ptxas \S+, |cuda\w+: |CUDA_\w+: ", "", str(failed).strip() or type(failed).__name__).splitlines()[
+        0
+    ]
 
 
 class Gpu:
@@ -121,6 +145,7 @@ class Gpu:
             ptxas=_version(self.assembler) if self.assembler else "the driver's",
         )
         self.buffers: dict[str, Any] = {}
+        self.mapped: dict[str, Twice] = {}
         self.epoch = 1
 
     def load(self, kernel: Kernel) -> Any:
@@ -139,6 +164,15 @@ class Gpu:
             self.buffers.pop(name, None)
             found = self.buffers[name] = self.cupy.zeros(size, self.cupy.uint8)
         return found
+
+    def twice(self, name: str, size: int) -> tuple[Any, int]:
+        """A buffer that has two addresses, and how far the second is from the first."""
+        found = self.mapped.get(name)
+        if found is None or found.size < size:
+            found = self.mapped[name] = Twice(size, self.number)
+        memory = self.cupy.cuda.UnownedMemory(found.first, found.size, found)
+        pointer = self.cupy.cuda.MemoryPointer(memory, 0)
+        return self.cupy.ndarray((size,), self.cupy.uint8, pointer), found.second - found.first
 
     def run(self, job: Job, functions: list[Any], profile: Profile) -> tuple[Tally, ...]:
         """Launch the kernels in turn until the time is over."""
@@ -174,7 +208,11 @@ class Session:
             function.ptr, kernel.layout.threads, self.shape.dynamic
         )
         self.shape = shape(kernel, profile, gpu.chip, occupancy)
-        self.memory = gpu.buffer(f"memory{place}", self.shape.memory + 256)
+        self.alias = 0
+        if kernel.aliased:
+            self.memory, self.alias = gpu.twice(f"twice{place}", self.shape.memory + 256)
+        else:
+            self.memory = gpu.buffer(f"memory{place}", self.shape.memory + 256)
         self.results = gpu.buffer("results", self.shape.results + 256)
         self.sync = gpu.buffer(f"sync{place}", self.shape.sync)
         self.table = gpu.buffer(f"table{place}", self.shape.table)
@@ -207,7 +245,7 @@ class Session:
         )
         memory = -(-self.memory.data.ptr // 256) * 256
         arguments = (
-            u64(memory), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers),
+            u64(memory), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers), u64(self.alias % (1 << 64)),
             u32(self.gpu.epoch), u32(self.met % (1 << 32)), u32(s.units), u32(s.rounds), u32(self.passes), u32(s.turn),
             u32(PRELOADS[self.profile.preload]), u32(self.profile.busy), u64(PATIENCE), u32(self.job.seed % (1 << 32)),
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
@@ -17,6 +18,7 @@ from ptxmm.program import (
     GridDependency,
     Place,
     Program,
+    Proxy,
     Space,
     TensormapCopy,
     Thread,
@@ -113,13 +115,18 @@ def cta_of(place: Place) -> Cta:
 
 def _ensure_one_grid(program: Program) -> None:
     devices = {t.place.device for t in program.threads} | {o.device for o in program.objects if o.device is not None}
-    views = {view.proxy for view in program.views}
+    views = {view.proxy for view in program.views if view.proxy is not Proxy.GENERIC}
     reasons = (
         (program.hardware.skip is not None, program.hardware.skip or ""),
         (len(devices) > 1, "it needs several GPUs"),
         (len({t.place.kernel for t in program.threads}) > 1 or bool(program.launches), "it needs several kernels"),
         (any(t.after is not None for t in program.threads), "a CTA starts after another has ended"),
-        (bool(views), f"it has views through other addresses or proxies ({', '.join(sorted(views))})"),
+        (bool(views), f"it has views through other proxies ({', '.join(sorted(views))})"),
+        (_many_addresses(program), "it has more than two addresses for one object, or two for shared memory"),
+        (
+            _aligned_lanes(program),
+            "lanes of a warp meet in an `.aligned` instruction, for which they need one path",
+        ),
         (any(o.space is Space.CONST for o in program.objects), "it has constant memory"),
         (any(o.space is Space.PARAM for o in program.objects), "it has kernel parameters"),
         (program.conventions.named_instances, "its barriers name dynamic instances, which PTX has not"),
@@ -139,6 +146,24 @@ def _ensure_one_grid(program: Program) -> None:
                 raise Unsupported("it copies boxes of several dimensions")
             if isinstance(statement, GridDependency):
                 raise Unsupported("it needs several kernels")
+
+
+def _aligned_lanes(program: Program) -> bool:
+    """Whether a thread that shares its warp has an instruction that all lanes must reach together: here they cannot."""
+    warps = Counter((cta_of(t.place), t.place.warp) for t in program.threads if t.place.lane is not None)
+    return any(
+        warps[cta_of(thread.place), thread.place.warp] > 1
+        and any(isinstance(s, TensormapCopy) or getattr(s, "aligned", False) for s in thread.body)
+        for thread in program.threads
+        if thread.place.lane is not None
+    )
+
+
+def _many_addresses(program: Program) -> bool:
+    """Whether an object has more addresses than the harness gives it: two, in global memory."""
+    aliases = [view for view in program.views if view.proxy is Proxy.GENERIC]
+    targets = [program.physical(view.name) for view in aliases]
+    return len({item.name for item in targets}) < len(targets) or any(o.space is not Space.GLOBAL for o in targets)
 
 
 def _ctas(program: Program) -> dict[Cta, list[Thread]]:

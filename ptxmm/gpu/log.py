@@ -99,15 +99,14 @@ class Device:
 class Profile:
     """How the harness ran it: `docs/hardware-runs.md` says what each knob does.
 
-    `working_set` is `cold` (several times L2) or `hot` (inside L2), `preload` `none`, `late` or `all`, `stress` `none`,
-    `loads` or `stores`, `busy` how many unrelated stores precede the test in the threads that the test names,
-    `ctas_per_sm` the most CTAs on an SM, `slot` the bytes from one instance to the next.
+    `working_set` is `cold` (several times L2) or `hot` (inside L2), `preload` `none`, `late` or `all`, `busy` how many
+    unrelated stores precede the test in threads that store, `ctas_per_sm` the most CTAs of 256 threads on an SM, `slot`
+    the bytes from one instance to the next.
     """
 
     name: str
     working_set: str = "cold"
     preload: str = "late"
-    stress: str = "none"
     busy: int = 0
     ctas_per_sm: int = 8
     slot: int = 128

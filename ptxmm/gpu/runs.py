@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ptxmm.gpu.session import Session
 
 
-AUDITORS = max(1, (os.cpu_count() or 1) // 2)
+AUDITORS = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[
     from ptxmm.gpu.launch import Job
 
     order: list[Prepared] = []
+    audits: dict[str, Future[Audit]] = {}
     capability = session.device.capability
     with ThreadPoolExecutor(AUDITORS) as auditors:
 
@@ -106,7 +107,7 @@ def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[
                 if here.kernel is not None:
                     kernels = (here.kernel, *([here.control_kernel] if here.control_kernel is not None else []))
                     if wish.audit:
-                        here = replace(here, audits=_audits(kernels, capability, auditors))
+                        here = replace(here, audits=_audits(kernels, capability, auditors, audits))
                     order.append(here)
                     yield Job(len(order) - 1, kernels, wish.profiles, wish.seconds, wish.seed)
                 else:
@@ -115,11 +116,17 @@ def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[
         yield from _in_order(order, session.answers(jobs()), session, wish)
 
 
-def _audits(kernels: tuple[Kernel, ...], capability: str, auditors: ThreadPoolExecutor) -> tuple[Future[Audit], ...]:
+def _audits(
+    kernels: tuple[Kernel, ...], capability: str, auditors: ThreadPoolExecutor, known: dict[str, Future[Audit]]
+) -> tuple[Future[Audit], ...]:
+    """The audits of kernels, each begun once: tests often share a control."""
     from ptxmm.gpu.audit import audit
     from ptxmm.gpu.launch import architecture_of
 
-    return tuple(auditors.submit(audit, made.text, architecture_of(capability)) for made in kernels)
+    for made in kernels:
+        if made.text not in known:
+            known[made.text] = auditors.submit(audit, made.text, architecture_of(capability))
+    return tuple(known[made.text] for made in kernels)
 
 
 def _in_order(order: list[Prepared], answers: Iterable[Done], session: Session, wish: Wish) -> Iterator[list[Run]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.launch import MISSING, Done, Job, serve
+from ptxmm.gpu.launch import MISSING, Done, Job, Started, serve
 from ptxmm.gpu.log import Device
 
 AHEAD = 24
@@ -21,7 +21,10 @@ AHEAD = 24
 START = 60.0
 """Seconds in which the process must say which device it has."""
 
-GRACE = 6.0
+LOADING = 60.0
+"""Seconds that loading its kernels may take, with those of the jobs before it."""
+
+GRACE = 3.0
 """Seconds that a job may take beyond those that it was given."""
 
 
@@ -68,6 +71,8 @@ class Session:
         self.number, self.start = number, start
         self.running = start(number)
         self.device = self.running.device
+        self.starter = ThreadPoolExecutor(1)
+        self.spare = self.starter.submit(start, number)
 
     def answers(self, jobs: Iterable[Job]) -> Iterator[Done]:
         """The answers in order; a job that outlives its deadline, or kills the process, has failed."""
@@ -87,26 +92,39 @@ class Session:
 
     def _answer(self, sent: deque[Job]) -> Done:
         first = sent.popleft()
-        deadline = first.seconds * 2 + GRACE
-        begun = time.monotonic()
         try:
-            if self.running.connection.poll(deadline):
-                done = self.running.connection.recv()
-                assert isinstance(done, Done)
-                assert done.number == first.number
-                if not done.fatal:
-                    return done
-                reason = done.failed
-            else:
-                reason = f"a launch did not end in {time.monotonic() - begun:.0f} seconds"
+            answer = self._next(LOADING, "its kernels were not loaded")
+            if isinstance(answer, Started):
+                answer = self._next(first.seconds * 2 + GRACE, "a launch did not end")
         except (EOFError, OSError):
-            reason = "the process that launched it ended"
-        self.running.end()
-        self.running = self.start(self.number)
+            answer = "the process that launched it ended"
+        if isinstance(answer, Done):
+            assert answer.number == first.number
+            if not answer.fatal:
+                return answer
+            answer = answer.failed
+        self._replace()
         for job in sent:
             self._send(job)
-        return Done(first.number, failed=reason)
+        return Done(first.number, failed=str(answer))
+
+    def _next(self, seconds: float, otherwise: str) -> Started | Done | str:
+        """What the process says next, or a sentence where it says nothing for so long."""
+        if not self.running.connection.poll(seconds):
+            return f"{otherwise} in {seconds:.0f} seconds"
+        answer = self.running.connection.recv()
+        assert isinstance(answer, Started | Done)
+        return answer
+
+    def _replace(self) -> None:
+        """Go on with the spare process, and start another."""
+        self.running.end()
+        self.running = self.spare.result()
+        self.spare = self.starter.submit(self.start, self.number)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process and the spare one."""
         self.running.end()
+        with suppress(PtxmmError):
+            self.spare.result().end()
+        self.starter.shutdown()

@@ -43,7 +43,8 @@ class Kernel:
 
     `meetings` is how often a team meets in a pass beyond once a round. `result_bytes` are those of a copy's results,
     `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many words of 64 bits
-    each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps describe.
+    each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps describe,
+    `aliased` that global memory has a second address.
     """
 
     text: str
@@ -58,6 +59,7 @@ class Kernel:
     target: str
     stamped: bool
     maps: tuple[MapShape, ...]
+    aliased: bool
 
 
 def columns(program: Program) -> tuple[Column, ...]:
@@ -140,7 +142,7 @@ class _Writer:
         )
         target = max(max(body.needs[1] for body in self.bodies), 70, 90 if self.layout.cluster_size > 1 else 70)
         if self.asynchronous or self.kernel_maps:
-            version, target = max(version, (8, 0)), max(target, 90)
+            version, target = max(version, (8, 3) if self.kernel_maps else (8, 0)), max(target, 90)
         name = f"sm_{target}" + ("a" if any(body.specific for body in self.bodies) else "")
         return Kernel(
             text=self._text(version, name),
@@ -155,6 +157,7 @@ class _Writer:
             target=name,
             stamped=self.initial is not None,
             maps=tuple(map_shape(self.program, item) for item in maps(self.program)),
+            aliased=bool(self.program.views),
         )
 
     def _wide(self) -> bool:
