@@ -66,6 +66,17 @@ KERNELS = {
             "ld.weak.global.u32 r1, [x];",
         ],
     ),
+    "wait-closed-in-cta": (
+        ["st.weak.global.u32 [x], 1;", "red.release.cta.global.add.u32 [x+256], 1;"],
+        [
+            "T1_0:",
+            "ld.relaxed.cta.global.u32 r0, [x+256];",
+            "setp.ne.u32 p1, r0, 1;",
+            "@p1 bra T1_0;",
+            "ld.acquire.cta.global.u32 sink32, [x+256];",
+            "ld.weak.global.u32 r1, [x];",
+        ],
+    ),
     "weak-poll": (
         ["st.weak.global.u32 [x], 1;"],
         ["T1_0:", "ld.weak.global.u32 r0, [x];", "setp.ne.u32 p1, r0, 1;", "@p1 bra T1_0;"],

@@ -23,6 +23,7 @@ EXPECTED = {
     "store-load": "reordered by ptxas",
     "fences": "as written",
     "wait-closed": "as written",
+    "wait-closed-in-cta": "as written",
     "weak-poll": "merged",
     "thrown-away": "merged",
     "part-of-a-vector": "merged",
@@ -58,6 +59,11 @@ def test_an_acquire_whose_value_is_thrown_away_is_what_it_does_to_the_cache() ->
     assert found.remarks == (
         "thread 1: `ld.acquire.gpu.global.u32 sink32, [x+256]`: there is no such access in the machine code",
     )
+
+
+def test_an_acquire_in_the_cta_whose_value_is_thrown_away_is_nothing() -> None:
+    (remark,) = audited(text("wait-closed-in-cta"), recorded("wait-closed-in-cta")).remarks
+    assert "`ld.acquire.cta.global.u32 sink32, [x+256]`" in remark
 
 
 def without(name: str, pattern: str) -> str:

@@ -62,7 +62,7 @@ def audited(ptx: str, disassembly: str) -> Audit:
         here = {line.number: [i for i in instructions if i.line == line.number] for line in role.lines}
         for line in role.lines:
             missing = list(_missing(line, here[line.number]))
-            gone = line.needed.idle and line.needed.after and missing == [GONE]
+            gone = line.needed.idle and missing == [GONE]
             (noted if gone else lost).extend(f"{role.name}: `{line.text}`: {word}" for word in missing)
         moved += [f"{role.name}: {word}" for word in _moved(role, here, leaders)]
         lost += [f"{role.name}: {word}" for word in _hoisted(role, here, instructions)]

@@ -56,8 +56,8 @@ ORDERING = ("MEMBAR", "CCTL", "FENCE", "UTMACCTL")
 class Needed:
     """What must be at a line of PTX: one of the `accesses`, at a `level` of strength (None for weak), of so many bits.
 
-    `before` is the level of a MEMBAR that precedes it, `after` says that L1 is emptied behind it. `idle` says that
-    nobody uses its value.
+    `before` is the level of a MEMBAR that precedes it, `after` says that L1 is emptied behind it. `idle` says that it
+    is an acquire whose value nobody uses: what it orders is all that it is for.
     """
 
     accesses: tuple[str, ...]
@@ -92,7 +92,7 @@ def needed(instruction: str) -> Needed | None:
         return _fence(mnemonic, words, accesses, scope)
     acquires = bool({"acquire", "acq_rel"} & set(words))
     releases = bool({"release", "acq_rel"} & set(words))
-    idle = words[0] == "ld" and operands.startswith(("sink", "_"))
+    idle = words[0] == "ld" and acquires and operands.startswith(("sink", "_"))
     tracked = words[0] in ("mbarrier", "barrier", "tensormap")
     before = scope if releases and not (tracked and not scope) and words[0] != "tensormap" else None
     bits = _bits(words) if words[0] in ("ld", "st") and words[1] != "async" else 0
