@@ -126,7 +126,7 @@ MEASURE = Measure(
             never(CHANGED, f"plain stores, __threadfence; {NOTHING}"),
         ),
         Stated(
-            "Without the acquire proxy fence every load through a map in use finds the old one.",
+            "Without the acquire proxy fence every load finds the map of the first use (right every fourth round).",
             every(*_all(NOTHING, 0.74)),
         ),
         Stated(
