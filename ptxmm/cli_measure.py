@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable
 from contextlib import closing
@@ -78,6 +79,12 @@ def measure(context: click.Context, /, names: tuple[str, ...], every: bool, list
             complain(f"ptxmm: {wrong}")
             failed = True
             continue
+        except Exception as wrong:
+            if os.environ.get("PTXMM_DEBUG"):
+                raise
+            complain(f"ptxmm: {name}: {type(wrong).__name__}: {wrong}; the GPU is lost to this process")
+            failed = True
+            break
         show.add(result)
         if interrupted:
             show.end(failed=False)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count as counting
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
@@ -350,6 +351,18 @@ def test_what_was_measured_until_ctrl_c_is_kept(gpu: pytest.MonkeyPatch) -> None
     assert result.exit_code == 130
     assert "wait: one" in result.output
     assert "next:" not in result.output
+
+
+def test_what_was_measured_before_a_launch_failed_is_kept(gpu: pytest.MonkeyPatch) -> None:
+    def lost(_: object) -> NoReturn:
+        raise RuntimeError("an illegal memory access")
+
+    failing = replace(measured("failing"), prepare=lost)
+    gpu.setattr(catalogue, "MEASURES", {"first": measured("first"), "failing": failing, "next": measured("next")})
+    result = invoke("--all", "--json")
+    assert result.exit_code == 2
+    assert "ptxmm: failing: RuntimeError: an illegal memory access" in result.stderr
+    assert [each["name"] for each in json.loads(result.stdout)] == ["first"]
 
 
 def test_recorded_measurements_are_shown_without_a_gpu(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ COLOURS = {Role.SUBJECT: "#0969da", Role.POSITIVE: "#bc4c00", Role.NEGATIVE: "#5
 WRONG, FAINT, INK = "#cf222e", "#d0d7de", "#1f2328"
 STANDINGS = {Standing.CONFIRMED: "#1a7f37", Standing.REFUTED: WRONG, Standing.OPEN: "#9a6700"}
 FONT = "ui-sans-serif, system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-NAMES, COLUMN, BAR, LINE, MARGIN, CHAR = 330.0, 190.0, 90.0, 17.0, 20.0, 6.6
-BOLD = 7.4
+COLUMN, BAR, LINE, MARGIN, CHAR, BOLD = 190.0, 90.0, 17.0, 20.0, 6.8, 7.4
+NARROWEST = 880.0
 MOST_COLUMNS = 5
 
 
@@ -23,10 +23,11 @@ def measurement_svg(found: Measurement) -> str:
     """An SVG document of a measurement."""
     panels = [list(panel) for _, group in groupby(found.series, _shape) for panel in _chunks(list(group))]
     columns = max((len(panel) for panel in panels), default=1)
-    width = 2 * MARGIN + NAMES + columns * COLUMN
+    left = MARGIN + CHAR * max((len(row.arm) for series in found.series for row in series.rows), default=0)
+    width = max(NARROWEST, left + MARGIN + columns * COLUMN)
     body, y = [*_title(found)], MARGIN + 3.5 * LINE
     for panel in panels:
-        lines, y = _panel(panel, y)
+        lines, y = _panel(panel, left, y)
         body += lines
     lines, y = _claims(found, y, width)
     body += lines
@@ -61,28 +62,26 @@ def _title(found: Measurement) -> Iterator[str]:
     yield _text(x, MARGIN + 2.1 * LINE, "red: share that was wrong; lines: lowest to highest reading; ~: no difference")
 
 
-def _panel(panel: Sequence[Series], y: float) -> tuple[list[str], float]:
+def _panel(panel: Sequence[Series], left: float, y: float) -> tuple[list[str], float]:
     room = int(COLUMN / BOLD) - 1
     heads = [textwrap.wrap(f"{each.name}: {each.setting}", room) for each in panel]
     units = [textwrap.wrap(_unit(each), room + 2) for each in panel]
     lines = [
-        _text(MARGIN + NAMES + COLUMN * n, y + LINE * k, line, weight="600")
+        _text(left + COLUMN * n, y + LINE * k, line, weight="600")
         for n, head in enumerate(heads)
         for k, line in enumerate(head)
     ]
     y += LINE * max(map(len, heads))
     lines += [
-        _text(MARGIN + NAMES + COLUMN * n, y + LINE * k, line)
-        for n, unit in enumerate(units)
-        for k, line in enumerate(unit)
+        _text(left + COLUMN * n, y + LINE * k, line) for n, unit in enumerate(units) for k, line in enumerate(unit)
     ]
     y += LINE * (max(map(len, units)) - 1)
     for row in range(len(panel[0].rows)):
         y += LINE
         first = panel[0].rows[row]
-        lines.append(_text(MARGIN, y, _shortened(first.arm), COLOURS[first.role]))
+        lines.append(_text(MARGIN, y, first.arm, COLOURS[first.role]))
         for n, series in enumerate(panel):
-            lines += _cell(series, series.rows[row], MARGIN + NAMES + COLUMN * n, y)
+            lines += _cell(series, series.rows[row], left + COLUMN * n, y)
     return lines, y + 2.5 * LINE
 
 
@@ -118,11 +117,6 @@ def _claims(found: Measurement, y: float, width: float) -> tuple[list[str], floa
         lines += [_text(MARGIN + 100, y + LINE * n, line) for n, line in enumerate(said)]
         y += LINE * (len(said) + 0.3)
     return lines, y
-
-
-def _shortened(name: str) -> str:
-    room = int(NAMES / CHAR) + 2
-    return name if len(name) <= room else name[: room - 1] + "…"
 
 
 def _bar(x: float, y: float, length: float, colour: str) -> str:
