@@ -83,9 +83,11 @@ def test_a_stated_hang_is_judged_under_the_progress_model_it_names(
     assert found["hang"]["why"] == "W waits for ever in its loop at line 7 and reads x = 0; S never starts"
 
 
-def test_an_engine_that_does_not_decide_hangs_leaves_them_unknown(
+def test_a_loop_that_the_second_engine_has_to_cut_leaves_hangs_unknown(
     capsys: pytest.CaptureFixture[str], spin: Path
 ) -> None:
+    counts = SPIN.replace("r, [x]; } while (r == 0)", "r, [x]; n = n + 1; } while (r == 0 || n < 9)")
+    spin.write_text(counts, encoding="utf-8")
     code, out = run(capsys, "check", spin, "-k", "set", "--engine", "enumeration", "--property", "hang")
     assert code == 3
     assert out.startswith("? spin[set]")
