@@ -82,6 +82,7 @@ GENERIC = Scene(
     (
         "cp.async.ca.shared::cta.global [s], [g], 16;", "cp.async.ca.shared::cta.global [s], [g], 4;",
         "cp.async.ca.shared::cta.global [s], [g], 16; cp.async.wait_all;",
+        "cp.async.ca.shared::cta.global [s], [g], 8, 4;", "ld.weak.shared::cta.u64 r, [s];",
         "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [m];", "cp.async.mbarrier.arrive.shared::cta.b64 [m];",
         "cp.async.commit_group;", "cp.async.wait_group 0;", "cp.async.wait_group 1;", "cp.async.wait_all;",
         *ARRIVALS[:2], *WAITS, *FLAG, "ld.weak.shared::cta.u32 r, [s];", "st.weak.shared::cta.u32 [s], 2;",
