@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def library(*parts: str) -> list[Program]:
     return [p for file in sorted(LIBRARY.joinpath(*parts).rglob("*.lit")) for p in read_programs(file)]
 
 
-def named(tests: list[Program], name: str) -> Program:
+def named(tests: Iterable[Program], name: str) -> Program:
     return next(test for test in tests if test.full_name == name)
 
 
@@ -173,6 +174,32 @@ def test_barriers_go_where_nothing_counts_on_them_and_stay_where_a_loop_does() -
         "apart": ("A: barrier.cta.sync.aligned -> dropped", "B: barrier.cta.sync.aligned -> dropped")
     }
     assert kinds(looping) == {"relaxed": ("A: fence.sc.gpu -> dropped",)}
+
+
+@pytest.mark.parametrize("variant", ["default", "red", "red-atom", "cta"])
+def test_increments_in_pieces_may_be_lost(variant: str) -> None:
+    test = named(read_programs(LIBRARY / "atomics" / "increments.lit"), f"increments[{variant}]")
+    (torn,) = [control.program for control in controls(test) if control.kind == "torn"]
+    verdicts = [solver.check(one, model("ptx-9.4"), solver.Options()).verdict for one in (test, torn)]
+    assert verdicts == ["forbidden", "allowed"]
+
+
+PIECES = """thread A @ d0.c0.b0 { atom.relaxed.gpu.add.u32 r0, [x], r0; }
+            thread B @ d0.c1.b1 { red.relaxed.gpu.max.u32 [x], 3; } exists (x == 4)"""
+
+
+def test_an_atomic_operation_in_pieces_is_weaker_and_other_pieces_are_not() -> None:
+    test = lit(PIECES)
+    (torn,) = [control.program for control in controls(test) if control.kind == "torn"]
+    assert not shortfalls(torn, test)
+    first, second = torn.threads
+    for wrong in (first.body[:1] + first.body[2:], first.body[:3], (*first.body[:1], *first.body)):
+        assert shortfalls(replace(torn, threads=(replace(first, body=wrong), second)), test)
+
+
+def test_nothing_is_torn_that_a_loop_counts_on() -> None:
+    test = lit("thread A @ d0.c0.b0 { do { atom.relaxed.gpu.add.u32 r0, [x], 1; } while (r0 < 3); } exists (x == 9)")
+    assert "torn" not in kinds(test)
 
 
 def test_a_test_of_one_cta_is_not_narrowed() -> None:

@@ -8,11 +8,13 @@ follows `mbarrier.init`, or one that publishes a tensor map which the host did n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ptxmm.errors import InputError, PtxmmError, Unsupported
-from ptxmm.gpu.around import Around, surroundings
+from ptxmm.gpu.around import Around, loops, surroundings
+from ptxmm.gpu.torn import pieces
 from ptxmm.gpu.weaker import shortfalls
 from ptxmm.isa import form_of
 from ptxmm.isa_text import mnemonic
@@ -69,22 +71,47 @@ def controls(program: Program) -> tuple[Control, ...]:
     """
     found: dict[Program, Control] = {}
     for kind, weakening in KINDS.items():
-        made = _made(program, kind, weakening)
-        if made.changes and made.program not in found:
+        made = _made(program, kind, _torn if weakening is None else partial(_thread, program, weakening))
+        if made.changes and made.program not in found and (weakening is not None or _tears(program)):
             found[made.program] = made
     return tuple(found.values())
 
 
-def _made(program: Program, kind: str, weakening: Weakening) -> Control:
+def _made(program: Program, kind: str, weakened: Callable[[Thread, list[str]], Thread]) -> Control:
     changes: list[str] = []
-    threads = tuple(_thread(program, thread, weakening, changes) for thread in program.threads)
+    threads = tuple(weakened(thread, changes) for thread in program.threads)
     control = Control(kind, replace(program, threads=threads, expects=()), tuple(changes))
     if wrong := shortfalls(control.program, program):
         raise PtxmmError(f"{program.full_name}: the control `{kind}` is not weaker (a mistake in ptxmm): {wrong[0]}")
     return control
 
 
-def _thread(program: Program, thread: Thread, weakening: Weakening, changes: list[str]) -> Thread:
+def _tears(program: Program) -> bool:
+    """Whether atomic operations may be in pieces: no loop counts on them, and the test says what a final state is."""
+    asks = program.condition is not None or program.locations or program.filter is not None
+    return bool(asks) and not any(loops(thread) for thread in program.threads)
+
+
+def _torn(thread: Thread, changes: list[str]) -> Thread:
+    """Every atomic operation is a load and a store, between which others may write."""
+    body, types = list[Statement](), dict(thread.types)
+    for index, statement in enumerate(thread.body):
+        old, new = (_fresh(f"{stem}{index}", types) for stem in ("old", "new"))
+        made = pieces(statement, old, new) if isinstance(statement, Atomic) else None
+        body += [statement] if made is None else [replace(one, text=_told(one)) for one in made]
+        if made is not None and isinstance(statement, Atomic):
+            types |= {old: statement.type, new: statement.type}
+            changes.append(f"{thread.name}: {_told(statement)} -> a load and a store")
+    return replace(thread, body=tuple(body), types=types)
+
+
+def _fresh(name: str, types: Mapping[str, object]) -> str:
+    while name in types:
+        name += "_"
+    return name
+
+
+def _thread(program: Program, weakening: Weakening, thread: Thread, changes: list[str]) -> Thread:
     body, late = list[Statement](), list[Statement]()
     straight = not any(isinstance(s, Branch | Exit) for s in thread.body)
     for statement, around in zip(thread.body, surroundings(program, thread), strict=True):
@@ -185,4 +212,10 @@ def _weak(statement: Statement, around: Around) -> Statement | None:
     return _relaxed(statement, around)
 
 
-KINDS: dict[str, Weakening] = {"relaxed": _relaxed, "apart": _apart, "narrowed": _narrowed, "weak": _weak}
+KINDS: dict[str, Weakening | None] = {
+    "relaxed": _relaxed,
+    "apart": _apart,
+    "torn": None,
+    "narrowed": _narrowed,
+    "weak": _weak,
+}

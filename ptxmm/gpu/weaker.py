@@ -2,7 +2,7 @@
 
 The instructions of the weaker test must be found in those of the other, in order, each the same up to a weaker order, a
 narrower scope or a wait for less; the rest of the other's must be instructions that only order. Of these, a wait for
-copies may come at the end of the thread instead.
+copies may come at the end of the thread instead. An atomic operation may be in pieces, through registers of their own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
+from ptxmm.gpu.torn import pieces
 from ptxmm.program import (
+    Assign,
+    Atomic,
     Bar,
     Barrier,
     Fence,
@@ -41,16 +44,17 @@ def shortfalls(control: Program, test: Program) -> list[str]:
     """What keeps a control from being weaker than its test, a sentence each; none where it is weaker or equal."""
     same = replace(control, threads=test.threads, expects=test.expects)
     found = [] if same == test else ["the memory, the launches or the question differ"]
-    if [shape(thread) for thread in control.threads] != [shape(thread) for thread in test.threads]:
+    pairs = list(zip(control.threads, test.threads, strict=False))
+    if len(control.threads) != len(test.threads) or any(shape(mine, its) != shape(its, its) for mine, its in pairs):
         return [*found, "the threads differ"]
-    for mine, its in zip(control.threads, test.threads, strict=True):
+    for mine, its in pairs:
         found += _thread(mine, its)
     return found
 
 
-def shape(thread: Thread) -> Thread:
-    """A thread without its code."""
-    return replace(thread, body=())
+def shape(thread: Thread, its: Thread) -> Thread:
+    """A thread without its code, and without registers that another does not have."""
+    return replace(thread, body=(), types={name: kind for name, kind in thread.types.items() if name in its.types})
 
 
 def _thread(mine: Thread, its: Thread) -> Iterator[str]:
@@ -62,6 +66,8 @@ def _thread(mine: Thread, its: Thread) -> Iterator[str]:
             rest.pop(0)
         elif only_orders(statement):
             gone.append(statement)
+        elif number := _in_pieces(rest, statement, its):
+            del rest[:number]
         else:
             yield f"{its.name}: `{statement.text or type(statement).__name__}` has no weaker instruction in its place"
             return
@@ -70,6 +76,15 @@ def _thread(mine: Thread, its: Thread) -> Iterator[str]:
             gone.remove(statement)
         else:
             yield f"{its.name}: `{statement.text or type(statement).__name__}` is not one of the test's instructions"
+
+
+def _in_pieces(rest: list[Statement], statement: Statement, its: Thread) -> int:
+    """How many of the next instructions are the pieces of an atomic operation, through registers of their own."""
+    match [statement, *rest[:2]]:
+        case [Atomic(), Load(dst=(str(old),)), Assign(dst=new)] if old != new and not {old, new} & set(its.types):
+            expected = pieces(statement, old, new)
+            return len(expected) if expected is not None and tuple(rest[: len(expected)]) == expected else 0
+    return 0
 
 
 def at_most(mine: Statement, its: Statement) -> bool:
