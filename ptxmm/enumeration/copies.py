@@ -1,16 +1,15 @@
-"""What asynchronous instructions do on one path of a thread: copies, mbarriers, tensor maps, elected lanes."""
+"""Copies on one path of a thread: what each reads and writes out of program order, and what it completes on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ptxmm.arith import Type, atomic, wrap
-from ptxmm.enumeration.counted import TOKEN, Operation
+from ptxmm.enumeration.counted import Operation
 from ptxmm.enumeration.legs import (
-    MAP,
     WORD,
     Undefined,
     mapped,
@@ -31,23 +30,9 @@ from ptxmm.program import (
     AsyncStore,
     Commit,
     CopyArrive,
-    Elect,
-    Expr,
-    GridDependency,
-    MbarrierArrive,
-    MbarrierInit,
-    MbarrierInval,
-    MbarrierPending,
-    MbarrierTx,
-    MbarrierWait,
     Order,
-    Program,
     Proxy,
     Scope,
-    Statement,
-    TensormapCopy,
-    TensormapReplace,
-    Thread,
     WaitGroup,
 )  # fmt: skip
 
@@ -73,17 +58,6 @@ class Flight:
     """The copies that a thread has started."""
 
     copies: list[Copy] = field(default_factory=list)
-
-
-def perform(runner: Runner, item: Statement, base: Base) -> None:
-    """The events and register writes of one instruction."""
-    action = ACTIONS.get(type(item))
-    if action is None:
-        raise GaveUp(f"this engine does not follow `{item.text or type(item).__name__}`")
-    action(runner, item, partial(base, addr=runner.flows_of(operands(item))))
-
-
-# --- copies ----------------------------------------------------------------------------------------------------------
 
 
 def copy(runner: Runner, item: AsyncCopy, base: Base) -> None:
@@ -230,158 +204,3 @@ def copy_arrive(runner: Runner, item: CopyArrive, base: Base) -> None:
             scope=Scope.CTA,
         )
     )  # fmt: skip
-
-
-# --- mbarriers -------------------------------------------------------------------------------------------------------
-
-OnMbarrier = MbarrierInit | MbarrierInval | MbarrierTx | MbarrierArrive | MbarrierWait
-
-
-def on_mbarrier(runner: Runner, item: OnMbarrier, base: Base) -> None:
-    """One operation on an mbarrier, and what it returns."""
-    mark = mbarrier_at(runner.program, runner.thread, runner.value(item.address))
-    base, value, result = partial(base, kind="A", mbarrier=mark), runner.value, None
-    match item:
-        case MbarrierInit():
-            step = base(operation=Operation("init", value(item.count)))
-        case MbarrierInval():
-            step = base(operation=Operation("inval"))
-        case MbarrierTx():
-            size = -value(item.bytes) if item.complete else value(item.bytes)
-            step = base(operation=Operation("bytes", bytes=size, ends=item.complete), scope=item.scope)
-        case MbarrierArrive():
-            expected = value(item.expect) if item.expect is not None else 0
-            kind, detailed = "drop" if item.drop else "arrive", runner.tokens.detailed
-            if item.dst is not None:
-                result = runner.choose(runner.tokens.values)
-            operation = Operation(kind, value(item.count), expected, item.completes, tells=item.dst is not None,
-                                  detailed=detailed)  # fmt: skip
-            step = base(operation=operation, value=result or 0, order=item.order, scope=item.scope)
-        case MbarrierWait():
-            wanted = item.token if item.token is not None else item.parity
-            assert wanted is not None
-            asked = value(wanted)
-            result = runner.choose((1, 0))
-            operation = Operation("wait", parity=item.token is None, asked=asked, tries=item.tries)
-            step = base(operation=operation, value=result, order=item.order, scope=item.scope)
-    runner.steps.append(step)
-    dst: str | None = getattr(item, "dst", None)
-    if dst is not None and result is not None:
-        runner.write(dst, result, frozenset({len(runner.steps) - 1}), item.guard)
-
-
-def pending(runner: Runner, item: MbarrierPending, base: Base) -> None:
-    """The pending count in a token."""
-    runner.write(item.dst, runner.value(item.token) // TOKEN, runner.flows(item.token), item.guard)
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """What an arrive may return in a test: `detailed` says that the pending count matters."""
-
-    values: tuple[int, ...] = (0,)
-    detailed: bool = False
-
-
-NO_TOKENS = Tokens()
-
-
-def tokens(program: Program, arrivals: int) -> Tokens:
-    """What an arrive may return, where so many operations can end a phase."""
-    items = [item for thread in program.threads for item in thread.body]
-    if not any(isinstance(item, MbarrierPending) for item in items):
-        return Tokens(tuple(range(arrivals + 1)))
-    counts = [one.mbarrier for one in program.objects if one.mbarrier is not None]
-    for item in items:
-        if isinstance(item, MbarrierInit):
-            counts.append(constant(item.count))
-    most = max(counts, default=1) + sum(isinstance(item, CopyArrive) for item in items) * (arrivals + 1)
-    return Tokens(tuple(p + TOKEN * n for p in range(arrivals + 1) for n in range(1, most + 1)), detailed=True)
-
-
-def constant(expr: Expr) -> int:
-    """An operand that is written as a number."""
-    value = getattr(expr, "value", None)
-    if not isinstance(value, int):
-        raise GaveUp("this engine follows pending counts only where counts are written as numbers")
-    return value
-
-
-# --- tensor maps and lanes -------------------------------------------------------------------------------------------
-
-
-def rewrite(runner: Runner, item: TensormapReplace, base: Base) -> None:
-    """A weak write of the address field, or of one that stands for all other fields."""
-    modelled = item.field == "global_address"
-    spot = place(runner.program, runner.thread, runner.value(item.address), MAP, WORD, writes=True)
-    word = replace(spot, size=WORD, offset=spot.offset + (0 if modelled else WORD))
-    value, data = (runner.value(item.value), runner.flows(item.value)) if modelled else (0, NONE)
-    runner.steps.append(base(kind="W", spot=word, value=wrap(value, 8 * WORD), type=FIELD, data=data))
-
-
-def publish(runner: Runner, item: TensormapCopy, base: Base) -> None:
-    """128 bytes copied by the generic proxy in program order, then the release half of the tensor map's fence."""
-    program, thread, value = runner.program, runner.thread, runner.value
-    source = place(program, thread, value(item.source), MAP, MAP)
-    target = place(program, thread, value(item.destination), MAP, MAP, writes=True)
-    for first, end in runner.pieces.of(Leg(source, target, MAP, WORD)):
-        here = replace(source, offset=source.offset + first, size=end - first)
-        there = replace(target, offset=target.offset + first, size=end - first)
-        read, kind = runner.choose(runner.values(here)), Type("b", 8 * (end - first))
-        runner.steps.append(base(kind="R", spot=here, value=read, type=kind))
-        data = frozenset({len(runner.steps) - 1})
-        runner.steps.append(base(kind="W", spot=there, value=read, type=kind, data=data))
-    runner.steps.append(base(kind="F", order=Order.RELEASE, scope=item.scope, via=Proxy.TENSORMAP, closes=True))
-
-
-def elect(runner: Runner, item: Elect, base: Base) -> None:
-    """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp."""
-    lane, chosen = runner.thread.place.lane, 1
-    if lane is not None:
-        group = electorate(runner.program, runner.thread, runner.value(item.mask) if item.mask is not None else None)
-        earlier = [step.value for step in runner.steps if isinstance(step.item, Elect) and step.item.mask == item.mask]
-        if lane not in group or len(group) == 1:
-            chosen = int(lane in group)
-        else:
-            chosen = earlier[0] if earlier else runner.choose((1, 0))
-        if item.dst is not None:
-            raise GaveUp("this engine does not follow the number of the elected lane")
-    runner.steps.append(base(kind="N", value=chosen))
-    if item.pred is not None:
-        runner.write(item.pred, chosen, NONE, item.guard)
-    if item.dst is not None:
-        runner.write(item.dst, 0, NONE, item.guard)
-
-
-def electorate(program: Program, thread: Thread, mask: int | None) -> tuple[int, ...]:
-    """The lanes of a warp that may be elected."""
-    here = thread.place
-    lanes = [
-        one.place.lane for one in program.threads
-        if cta(one.place) == cta(here) and one.place.warp == here.warp and one.place.lane is not None
-    ]  # fmt: skip
-    return tuple(sorted(lane for lane in lanes if mask is None or mask >> lane & 1))
-
-
-def launch(runner: Runner, item: GridDependency, base: Base) -> None:
-    """A step of a dependent launch."""
-    runner.steps.append(base(kind="K"))
-
-
-ACTIONS: dict[type, Callable[[Runner, Any, Base], None]] = {
-    AsyncCopy: copy,
-    AsyncStore: store,
-    Commit: commit,
-    WaitGroup: wait_group,
-    CopyArrive: copy_arrive,
-    MbarrierInit: on_mbarrier,
-    MbarrierInval: on_mbarrier,
-    MbarrierTx: on_mbarrier,
-    MbarrierArrive: on_mbarrier,
-    MbarrierWait: on_mbarrier,
-    MbarrierPending: pending,
-    TensormapReplace: rewrite,
-    TensormapCopy: publish,
-    Elect: elect,
-    GridDependency: launch,
-}

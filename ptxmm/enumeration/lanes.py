@@ -5,7 +5,7 @@ PTX ISA, "elect.sync", and `.aligned` of "bar, barrier", "barrier.cluster", "ten
 
 from __future__ import annotations
 
-from ptxmm.enumeration.copies import electorate
+from ptxmm.enumeration.asynchronous import electorate
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.scopes import cta
 from ptxmm.enumeration.skeleton import Skeleton

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ptxmm.arith import U32, atomic, signed, wrap
-from ptxmm.enumeration.copies import NO_TOKENS, Flight, Tokens, perform
+from ptxmm.enumeration.asynchronous import perform
+from ptxmm.enumeration.copies import Flight
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.legs import MAP, Undefined, place
 from ptxmm.enumeration.memory import Spot, locate
 from ptxmm.enumeration.path import NONE, Arrival, Path, Step
+from ptxmm.enumeration.phases import NO_TOKENS, Tokens
 from ptxmm.enumeration.pieces import Pieces
 from ptxmm.enumeration.unroll import Graph, Leave, Node, written
 from ptxmm.program import (

@@ -12,11 +12,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise, product
 
 from ptxmm.arith import U32, atomic, signed, wrap
-from ptxmm.enumeration.copies import NO_TOKENS, Tokens, tokens
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.flows import Source, carried
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.memory import Spot, initial_bytes, locate, part
+from ptxmm.enumeration.phases import NO_TOKENS, Tokens, tokens
 from ptxmm.enumeration.pieces import Pieces
 from ptxmm.enumeration.threads import results
 from ptxmm.enumeration.unroll import Graph, Node, written
