@@ -6,7 +6,7 @@ from dataclasses import replace
 from string import Template
 
 from ptxmm.prove.chains import APART, CHAIN, EXTENDED, PLACES, SEEN_LAST, WORD
-from ptxmm.prove.messages import GIVEN, ORDERED, REDUCTION, RELEASES, STRONG, WAIT, reduced
+from ptxmm.prove.messages import GIVEN, ORDERED, PAIRED, REDUCTION, RELEASES, STRONG, WAIT, reduced
 from ptxmm.prove.statement import Hypothesis, Lemma, Slots, Theorem
 
 TEXT = """\
@@ -146,13 +146,6 @@ RELEASE = (RELEASES, STRONG)
 WAITED = WAIT[:-1]
 PAIR = (*MEETING, *RELEASE, *WORD, *WAITED, *PARTING, *PLACES)
 
-SYNCHRONISED = Lemma(
-    "synchronised",
-    "sync(head, close)",
-    (*RELEASE, *WAITED),
-    ("observed", "apart"),
-    defines=True,
-)
 CAUSAL = Lemma(
     "causal",
     "cause(data, read)",
@@ -174,7 +167,7 @@ GRID = Theorem(
         CHAIN,
         SEEN_LAST,
         APART,
-        SYNCHRONISED,
+        PAIRED,
         CAUSAL,
     ),
     text=TEXT,

@@ -14,6 +14,7 @@ from ptxmm.prove.messages import (
     ONE_PLACE,
     ONE_WORD,
     ORDERED,
+    PAIRED,
     POLL_STRONG,
     REDUCTION,
     RELEASE,
@@ -139,5 +140,5 @@ EARLIER = Theorem(
     goal=ORDERED,
     text=TEXT,
     slots={**SLOTS, **LATER},
-    steps=(EXTENDED, CHAIN, SEEN_LAST, APART, CAUSAL),
+    steps=(EXTENDED, CHAIN, SEEN_LAST, APART, PAIRED, CAUSAL),
 )

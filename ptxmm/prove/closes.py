@@ -32,6 +32,7 @@ from ptxmm.prove.messages import (
 from ptxmm.prove.statement import Hypothesis, Lemma, Theorem
 
 OBSERVED = VISIBLE.steps[0]
+OBSERVED_APART = ("observed", "apart")
 RESTRICTED_RELEASE = {
     "place_b": "d0.c0.b1",
     "publish": "fence.release.sync_restrict::shared::cta.cluster; red.relaxed.cluster.global.add.u32 [m], 1;",
@@ -73,19 +74,22 @@ def _closed_by(name: str, close: str, kind: str, features: frozenset[str] = froz
     unrestricted = replace(UNRESTRICTED, broken={**RESTRICTED_RELEASE, **cluster})
     read = replace(READ_AFTER, broken={"close": "", "read": f"{SLOTS['read']} {close}"})
     word = replace(ONE_WORD, broken={**ONE_WORD.broken, "close": close.replace("[m]", "[w]")})
-    closing = (returns, acquires, after, *own, scope, read)
-    parts = (BEFORE, *RELEASE[1:], *closing, ONE_DATA, GENERIC, unrestricted)
+    closing = (returns, acquires, after, *own, scope)
+    ends = (read, ONE_DATA, GENERIC, unrestricted)
     return Theorem(
         name=name,
         words=f"A poll that reads the contribution, closed by `{close.split('.gpu')[0]}`, orders what precedes the"
         " contribution before what follows the close.",
         given=GIVEN,
-        hypotheses=(*RELEASE, READS_IT, POLL_SCOPE, POLL_STRONG, *closing, word, ONE_DATA, GENERIC, unrestricted),
+        hypotheses=(*RELEASE, READS_IT, POLL_SCOPE, POLL_STRONG, *closing, read, word, *ends[1:]),
         goal=ORDERED,
         steps=(
             OBSERVED,
             Lemma("apart", "(~id)(head, close)", (RELEASES, after, acquires, *DIRECT)),
-            Lemma("causal", "cause(data, read)", (*parts, POLL_STRONG), ("observed", "apart"), defines=True),
+            Lemma(
+                "synchronised", "sync(head, close)", (*RELEASE[1:], POLL_STRONG, *closing), OBSERVED_APART, defines=True
+            ),
+            Lemma("causal", "cause(data, read)", (BEFORE, *ends), ("synchronised",), defines=True),
         ),
         text=TEXT,
         slots={**SLOTS, "close": close},
@@ -150,7 +154,8 @@ ACQUIRE_POLL = Theorem(
             (RELEASE[2], READS_IT, CONTRIBUTION_SCOPE, POLL_ACQUIRES, _PLACES[0]),
             defines=True,
         ),
-        Lemma("causal", "cause(data, read)", (*RELEASE, *_POLL, *_PLACES[1:]), ("observed",), defines=True),
+        Lemma("synchronised", "sync(head, poll)", (*RELEASE[1:], *_POLL[:2]), ("observed",), defines=True),
+        Lemma("causal", "cause(data, read)", (BEFORE, _POLL[2], *_PLACES[1:]), ("synchronised",), defines=True),
     ),
     text=TEXT,
     slots={**SLOTS, "poll": "ld.acquire.gpu.global.u32 v, [m];", "close": ""},

@@ -186,7 +186,20 @@ RELEASE = (BEFORE, RELEASES, STRONG)
 WAIT = (POLL_STRONG, POLL_RETURNS, CLOSE_AFTER, CLOSE_ACQUIRES, CLOSE_WORD, CLOSE_SCOPE, READ_AFTER)
 ONE_PLACE = (ONE_WORD, ONE_DATA, GENERIC, UNRESTRICTED)
 SYNCHRONISED = (BEFORE, RELEASES, STRONG, *WAIT, ONE_DATA, GENERIC, UNRESTRICTED)
-CAUSAL = Lemma("causal", "cause(data, read)", SYNCHRONISED, ("observed", "apart"), defines=True)
+PAIRED = Lemma(
+    "synchronised",
+    "sync(head, close)",
+    (RELEASES, STRONG, *WAIT[:-1]),
+    ("observed", "apart"),
+    defines=True,
+)
+CAUSAL = Lemma(
+    "causal",
+    "cause(data, read)",
+    (BEFORE, READ_AFTER, ONE_DATA, GENERIC, UNRESTRICTED),
+    ("synchronised",),
+    defines=True,
+)
 ORDERED = ("cause(data, read)", "rf(w, read) => (~co)(w, data)")
 
 FORMS = {
@@ -212,6 +225,7 @@ VISIBLE = Theorem(
     steps=(
         Lemma("observed", "obs(contribution, poll) and vloc(contribution, poll)", DIRECT, defines=True),
         Lemma("apart", "(~id)(head, close)", (RELEASES, CLOSE_AFTER, CLOSE_ACQUIRES, *DIRECT)),
+        PAIRED,
         CAUSAL,
     ),
     text=TEXT,
