@@ -8,10 +8,11 @@ other instruction or the condition looks at, and its first piece, which stands f
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ptxmm import arith
-from ptxmm.arith import Type, wrap
+from ptxmm.arith import Type
 from ptxmm.errors import Undecided
 from ptxmm.events import Deps, Event
 from ptxmm.formula import Lit
@@ -19,7 +20,7 @@ from ptxmm.mbarrier_state import Operation
 from ptxmm.memory import Memory, Range
 from ptxmm.program import AsyncCopy, AsyncStore, Expr, Order, Place, Proxy, Scope, Space
 from ptxmm.tags import ranks
-from ptxmm.values import Table, combined, mapped
+from ptxmm.values import Table, combined
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
@@ -57,8 +58,11 @@ class Started:
         return [*self.reads, *(event for event, _ in self.writes)]
 
 
-def pieces(memory: Memory, source: Spot, target: Spot, size: int, element: int) -> list[Range]:
-    """The pieces of a copy that something else looks at, and its first element: (offset, bytes) within the copy."""
+def pieces(memory: Memory, source: Spot, target: Spot, size: int, element: int, *, whole: bool = False) -> list[Range]:
+    """The pieces of a copy that something else looks at, and its first element: (offset, bytes) within the copy.
+
+    They do not overlap. With `whole` they are elements, each looked at in some part.
+    """
     found: set[Range] = set()
     for name, _, offset, _ in (source, target):
         for start, length in memory.ranges.get(name, ()):
@@ -67,7 +71,12 @@ def pieces(memory: Memory, source: Spot, target: Spot, size: int, element: int) 
                 found.add((first - offset, last - first))
     if not any(start == 0 for start, _ in found):
         found.add((0, min([element, *(start for start, _ in found)])))
-    return sorted(found)
+    if whole:
+        inside = {k for start, length in found for k in range(start // element, -(-(start + length) // element))}
+        return [(k * element, element) for k in sorted(inside)]
+    edges = sorted({edge for start, length in found for edge in (start, start + length)})
+    cut = [(a, b - a) for a, b in pairwise(edges)]
+    return [(a, n) for a, n in cut if any(start <= a and a + n <= start + length for start, length in found)]
 
 
 class Transfers:
@@ -177,7 +186,10 @@ class Transfers:
         order = Order.WEAK if statement.reduce else statement.order
         scope = statement.scope if order is not Order.WEAK else None
         common = {"proxy": proxy, "issue": started.start.id, "scope": scope}
-        for place, size in pieces(memory, leg.source, leg.target, leg.size, element):
+        if statement.reduce is not None:
+            element = (statement.type or self.program.physical(leg.target[0]).type).size
+        whole = statement.reduce is not None
+        for place, size in pieces(memory, leg.source, leg.target, leg.size, element, whole=whole):
             kind = Type("b", 8 * size)
             target = (leg.target[2] + place, size)
             given, deps = {0: 1}, dict(depends)
@@ -209,20 +221,16 @@ class Transfers:
         kind, accesses = statement.type or self.program.physical(spot[0]).type, self.walk.accesses
         assert op is not None
         proxy = Proxy.ASYNC if isinstance(statement, AsyncCopy) else Proxy.GENERIC
-        for number in range(max(1, where[1] // kind.size)):
-            place = (where[0] + number * kind.size, kind.size)
-            shift = 8 * kind.size * number
-            piece = mapped(self.logic, given, lambda v, s=shift: wrap(v >> s, kind.bits))  # type: ignore[misc]
-            common = {"proxy": proxy, "issue": started.start.id, "scope": statement.scope or Scope.SYS}
-            read = accesses.access("R", statement, guard, spot, place, kind, order=Order.RELAXED, **common)
-            read.table = accesses.read_table(read)
-            written = combined(self.logic, read.table, piece, lambda a, b: arith.atomic(op, a, (b, b), kind) or 0)
-            order = Order.RELEASE if statement.order is Order.RELEASE else Order.RELAXED
-            write = accesses.access("W", statement, guard, spot, place, kind, order=order, **common)
-            read.rmw, write.rmw = write.id, read.id
-            accesses.write(write, written, {**deps, read.id: 1})
-            started.reads.append(read)
-            started.writes.append((write, self.program.physical(spot[0]).owner))
+        common = {"proxy": proxy, "issue": started.start.id, "scope": statement.scope or Scope.SYS}
+        read = accesses.access("R", statement, guard, spot, where, kind, order=Order.RELAXED, **common)
+        read.table = accesses.read_table(read)
+        written = combined(self.logic, read.table, given, lambda a, b: arith.atomic(op, a, (b, b), kind) or 0)
+        order = Order.RELEASE if statement.order is Order.RELEASE else Order.RELAXED
+        write = accesses.access("W", statement, guard, spot, where, kind, order=order, **common)
+        read.rmw, write.rmw = write.id, read.id
+        accesses.write(write, written, {**deps, read.id: 1})
+        started.reads.append(read)
+        started.writes.append((write, self.program.physical(spot[0]).owner))
 
     def _complete(self, statement: AsyncCopy | AsyncStore, mbarrier: Expr, guard: Lit, sizes: set[int],
                   started: Started) -> None:  # fmt: skip
