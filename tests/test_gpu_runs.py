@@ -132,6 +132,15 @@ def test_a_launch_that_does_not_end_costs_its_test_and_no_other(monkeypatch: pyt
     assert (standing.started, standing.ended) == (3, 1)
 
 
+def test_a_process_that_reads_no_more_is_noticed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptxmm.gpu.session.GRACE", 0.2)
+    standing = Standing(lambda job: None if job.number == 0 else counting(job))
+    more = "".join(f"thread C{n} @ d0.c{n}.b{n} {{ st.weak.u32 [x], 2; }} " for n in range(2, 11))
+    large = MP.replace("thread B", more + "thread B")
+    found = list(runs([only(large)] * 30, Session(0, standing.start), WISH))
+    assert [each[0].skipped is None for each in found] == [False] + [True] * 29
+
+
 def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() -> None:
     failing = {0: Done(0, failed="an illegal address", fatal=True), 1: Done(1, failed="PTX 9.9 is too new")}
     standing = Standing(lambda job: failing.get(job.number) or counting(job))

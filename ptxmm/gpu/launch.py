@@ -79,6 +79,8 @@ class Done:
 def serve(jobs: Connection, number: int) -> None:
     """Answer jobs until there are no more; the first answer says which device it is, or why there is none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not os.environ.get("PTXMM_DEBUG"):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
         gpu = Gpu(number)
         jobs.send(gpu.device)

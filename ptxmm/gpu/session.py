@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from ptxmm.errors import PtxmmError
@@ -24,7 +26,7 @@ START = 60.0
 LOADING = 60.0
 """Seconds that loading its kernels may take, with those of the jobs before it."""
 
-GRACE = 3.0
+GRACE = 2.0
 """Seconds that a job may take beyond those that it was given."""
 
 
@@ -39,6 +41,19 @@ class Process:
     process: Any
     connection: Connection
     device: Device
+    outbox: SimpleQueue[Job | None] = field(default_factory=SimpleQueue)
+
+    def __post_init__(self) -> None:
+        Thread(target=self._send_all, daemon=True).start()
+
+    def send(self, job: Job) -> None:
+        """Send a job without waiting: a process that hangs may read no more."""
+        self.outbox.put(job)
+
+    def _send_all(self) -> None:
+        with suppress(OSError, ValueError):
+            while (job := self.outbox.get()) is not None:
+                self.connection.send(job)
 
     @classmethod
     def started(cls, number: int) -> Process:
@@ -59,6 +74,7 @@ class Process:
 
     def end(self) -> None:
         """Stop it, whatever it does."""
+        self.outbox.put(None)
         self.process.kill()
         self.process.join(10)
         self.connection.close()
@@ -80,15 +96,10 @@ class Session:
         while True:
             while len(sent) < AHEAD and (job := next(coming, None)) is not None:
                 sent.append(job)
-                self._send(job)
+                self.running.send(job)
             if not sent:
                 return
             yield self._answer(sent)
-
-    def _send(self, job: Job) -> None:
-        """Send a job; to a process that ended it is sent again when that is noticed."""
-        with suppress(OSError):
-            self.running.connection.send(job)
 
     def _answer(self, sent: deque[Job]) -> Done:
         first = sent.popleft()
@@ -105,7 +116,7 @@ class Session:
             answer = answer.failed
         self._replace()
         for job in sent:
-            self._send(job)
+            self.running.send(job)
         return Done(first.number, failed=str(answer))
 
     def _next(self, seconds: float, otherwise: str) -> Started | Done | str:

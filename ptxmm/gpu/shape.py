@@ -14,7 +14,9 @@ CTA = 256
 COLD, HOT = 3.0, 0.5
 """Sizes of the working set, in sizes of L2."""
 
-MOST_ROUNDS = 64
+MOST_ROUNDS, MOST_ROUNDS_ALONE = 64, 16
+"""Rounds of a pass, and those of teams that run one copy: a wait that is stuck costs each of them its patience."""
+
 APART = 4352
 """Bytes between the arrays of two objects, beyond what they hold: they must not lie in the same sets of a cache."""
 
@@ -68,7 +70,7 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int) -> Shape
     slot = max(profile.slot, 1 << (kernel.object_bytes - 1).bit_length())
     round_bytes = max(1, teams * layout.copies * slot * kernel.objects)
     wanted = (COLD if profile.working_set == "cold" else HOT) * chip.l2 / round_bytes
-    rounds = int(min(MOST_ROUNDS, max(1, wanted)))
+    rounds = int(min(MOST_ROUNDS if layout.packed else MOST_ROUNDS_ALONE, max(1, wanted)))
     if layout.slot:
         rounds = max(1, min(rounds, (SHARED // 4) // layout.slot))
     copies = teams * layout.copies * rounds
