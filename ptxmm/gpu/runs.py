@@ -39,7 +39,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A test with its kernel and that of its control; or `skipped` with the reason. The audits are on their way."""
+    """A test with its kernel and that of its control; or `skipped` with the reason. The audit is on its way."""
 
     program: Program
     text: str
@@ -48,7 +48,7 @@ class Prepared:
     control_kernel: Kernel | None = None
     control_text: str = ""
     change: str = ""
-    audits: tuple[Future[Audit], ...] = ()
+    audit: Future[Audit] | None = None
     skipped: str | None = None
 
 
@@ -107,7 +107,7 @@ def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[
                 if here.kernel is not None:
                     kernels = (here.kernel, *([here.control_kernel] if here.control_kernel is not None else []))
                     if wish.audit:
-                        here = replace(here, audits=_audits(kernels, capability, auditors, audits))
+                        here = replace(here, audit=_audit(here.kernel, capability, auditors, audits))
                     order.append(here)
                     yield Job(len(order) - 1, kernels, wish.profiles, wish.seconds, wish.seed)
                 else:
@@ -116,17 +116,16 @@ def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[
         yield from _in_order(order, session.answers(jobs()), session, wish)
 
 
-def _audits(
-    kernels: tuple[Kernel, ...], capability: str, auditors: ThreadPoolExecutor, known: dict[str, Future[Audit]]
-) -> tuple[Future[Audit], ...]:
-    """The audits of kernels, each begun once: tests often share a control."""
+def _audit(
+    made: Kernel, capability: str, auditors: ThreadPoolExecutor, known: dict[str, Future[Audit]]
+) -> Future[Audit]:
+    """The audit of a kernel, begun once."""
     from ptxmm.gpu.audit import audit
     from ptxmm.gpu.launch import architecture_of
 
-    for made in kernels:
-        if made.text not in known:
-            known[made.text] = auditors.submit(audit, made.text, architecture_of(capability))
-    return tuple(known[made.text] for made in kernels)
+    if made.text not in known:
+        known[made.text] = auditors.submit(audit, made.text, architecture_of(capability))
+    return known[made.text]
 
 
 def _in_order(order: list[Prepared], answers: Iterable[Done], session: Session, wish: Wish) -> Iterator[list[Run]]:
@@ -145,15 +144,15 @@ def _answered(here: Prepared, done: Done, session: Session, wish: Wish) -> list[
     assert here.kernel is not None
     if done.failed:
         return [_skipped(replace(here, skipped=done.failed), session, wish)]
-    audits = [each.result() for each in here.audits] or [Audit(), Audit()]
+    audit = here.audit.result() if here.audit is not None else Audit()
     found = []
     for profile, tallies in zip(wish.profiles, done.tallies, strict=True):
         run = replace(_run(here, session, wish, profile), seconds=done.seconds / len(wish.profiles))
         try:
-            seen = replace(counted(here.program, here.kernel, tallies[0]), audit=audits[0])
+            seen = replace(counted(here.program, here.kernel, tallies[0]), audit=audit)
             run = replace(run, counted=seen)
             if here.control is not None and here.control_kernel is not None:
-                seen = replace(counted(here.control, here.control_kernel, tallies[1]), audit=audits[1])
+                seen = counted(here.control, here.control_kernel, tallies[1])
                 run = replace(run, control=Control(change=here.change, text=here.control_text, counted=seen))
         except PtxmmError as wrong:
             run = replace(run, counted=None, control=None, skipped=str(wrong))
