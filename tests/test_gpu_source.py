@@ -162,6 +162,11 @@ def test_a_state_is_what_the_condition_names_or_everything() -> None:
         ("d0.c1.b1", "k1.d0.c1.b1", "several kernels"),
         ("exists", ".texref y = x; exists", "views"),
         ("exists", ".alias y = x; .alias z = x; exists", "more than two addresses"),
+        (
+            "exists",
+            ".shared @ d0.c0.b0 .u32 s; thread C @ d0.c0.b0 { mov.u32 r1, s; ld.shared.u32 r2, [r1]; } exists",
+            "in 32 bits",
+        ),
         ("exists", 'hardware { skip "it takes a year"; } exists', "it takes a year"),
         ("ld.acquire.gpu.u32 r0, [f];", "wgmma.fence.sync.aligned; ld.acquire.gpu.u32 r0, [f];", "tensor core"),
     ],

@@ -86,7 +86,8 @@ def host_of(program: Program, item: Object) -> int:
 
 def _store(program: Program, layout: Layout, code: Code, item: Object, space: str, at: str) -> None:
     if item.mbarrier is not None:
-        code.add(f"mbarrier.init.shared.b64 [{at}], {item.mbarrier}")
+        for offset in range(0, item.size, item.type.size):
+            code.add(f"mbarrier.init.shared.b64 [{at}+{offset}], {item.mbarrier}")
         return
     if item.tensormap is not None:
         _copy_map(program, code, item, space, at)
