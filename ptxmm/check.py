@@ -28,6 +28,8 @@ from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.undefined import undefined
 from ptxmm.verdict import Answer, Happening, Outcomes, Result
 
+WHOLE = "PTX promises whole values to morally strong accesses only (8.10.3)"
+
 
 def check(program: Program, model: Model, options: Options) -> Result:
     """Decide what the options ask of a test under a model, and compare with what the test states.
@@ -226,7 +228,23 @@ def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], 
         answer = Answer("unknown", why=doubts[0] if doubts else result.why or "; ".join(result.notes))
     else:
         answer = Answer("no")
+    whole = [name for name in on if _could_tear(encoding, name)]
+    if whole and result.verdict in ("forbidden", "holds"):
+        result = replace(result, notes=(*result.notes, f"racing accesses of {', '.join(whole)} are not torn: {WHOLE}"))
     return replace(result, race=answer)
+
+
+def _could_tear(encoding: Encoding, name: str) -> bool:
+    """Whether values of one access of an object differ in more than one byte, so that half of one is another value."""
+    memory = encoding.graph.memory
+    for where in memory.ranges.get(name, ()):
+        values = memory.domain(name, where)
+        differs = 0
+        for value in values:
+            differs |= value ^ values[0]
+        if sum(differs >> 8 * place & 0xFF > 0 for place in range(where[1])) > 1:
+            return True
+    return False
 
 
 # --- other views ------------------------------------------------------------------------------------------------------

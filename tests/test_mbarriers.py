@@ -101,3 +101,15 @@ def test_a_wait_that_a_branch_leaves_out_orders_nothing_after_it(tmp_path: Path)
     text = waiting("mbarrier.arrive.shared::cta.b64 _, [m];", skipping)
     assert verdicts(read(text + "exists (B.c == 0 && !B.q)\n", tmp_path))[0] == "allowed"
     assert verdicts(read(text + "exists (B.c == 1 && !B.q)\n", tmp_path))[0] == "forbidden"
+
+
+def test_values_of_racing_accesses_are_said_not_to_be_torn_where_that_could_matter(tmp_path: Path) -> None:
+    wide = """ptx wide
+.global .u64 x = 0;
+thread A @ d0.c0.b0 { st.weak.global.u64 [x], VALUE; }
+thread B @ d0.c1.b1 { ld.weak.global.u64 r, [x]; }
+exists (B.r == 7)
+"""
+    notes = check(read(wide.replace("VALUE", "0x100000001"), tmp_path), MODEL, EVERYTHING).notes
+    assert any("not torn" in note for note in notes)
+    assert not check(read(wide.replace("VALUE", "1"), tmp_path), MODEL, EVERYTHING).notes
