@@ -106,6 +106,10 @@ class Arrivals:
         wanted = statement.token if statement.token is not None else statement.parity
         assert wanted is not None
         asked, parts = self.walk.table(wanted), []
+        wrong = self.logic.disj([literal for value, literal in asked.items() if value > 1])
+        if statement.parity is not None and wrong != -1:
+            reason = "waits for a parity that is neither 0 nor 1"
+            self.graph.bad.append((self.logic.both(guard, wrong), self.walk.tell(statement, reason)))
         for spot in self.spots(statement, statement.address, guard):
             event = self.operation(statement, guard, spot, Operation("wait"), order=statement.order,
                                    scope=statement.scope)  # fmt: skip

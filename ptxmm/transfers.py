@@ -168,7 +168,7 @@ class Transfers:
                 same = other.name == name or (other.family is not None and other.family == item.family)
                 if mask >> rank & 1 and same and other.owner is not None and other.owner.cta == cta:
                     found.append((other.name, other.name, offset, literal))
-        if len(found) < mask.bit_count():
+        if len(found) < mask.bit_count() or not mask:
             reason = f"goes to CTAs of the mask {mask:#x} that have no `{item.family or name}` at that offset"
             self.graph.bad.append((self.logic.both(guard, literal), self.walk.tell(statement, reason)))
         return found

@@ -96,7 +96,7 @@ def members(program: Program, thread: Thread, mask: int, spot: Spot) -> list[Spo
         for other in program.objects:
             if mask >> rank & 1 and alike(own, other) and other.owner is not None and other.owner.cta == number:
                 found.append(replace(spot, object=other.name, virtual=other.name))
-    if len(found) < mask.bit_count():
+    if len(found) < mask.bit_count() or not mask:
         raise Undefined(f"goes to CTAs of the mask {mask:#x} that have no such object")
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ptxmm.enumeration.counted import TOKEN, Operation
 from ptxmm.enumeration.legs import (
+    Undefined,
     mbarrier_at,
 )
 from ptxmm.enumeration.limits import GaveUp
@@ -56,6 +57,8 @@ def on_mbarrier(runner: Runner, item: OnMbarrier, base: Base) -> None:
             wanted = item.token if item.token is not None else item.parity
             assert wanted is not None
             asked = value(wanted)
+            if item.token is None and asked > 1:
+                raise Undefined("waits for a parity that is neither 0 nor 1")
             result = runner.choose((1, 0))
             operation = Operation("wait", parity=item.token is None, asked=asked, tries=item.tries)
             step = base(operation=operation, value=result, order=item.order, scope=item.scope)
