@@ -269,7 +269,7 @@ def _final_state(one: Concrete, goal: Expr | None) -> tuple[dict[tuple[str, str]
     program = one.encoding.program
     for index, thread in enumerate(program.threads):
         for name in sorted(one.encoding.graph.finals[index]):
-            if not name.startswith("%") and one.true(one.encoding.graph.ends[index]):
+            if not name.startswith("%") and name not in thread.hidden and one.true(one.encoding.graph.ends[index]):
                 registers[thread.name, name] = one.constant(one.encoding.graph.finals[index][name][0])
     for leaf in final_leaves(goal) if goal is not None else []:
         if isinstance(leaf, FinalMem):

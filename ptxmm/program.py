@@ -206,7 +206,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's name, place and code. `types` has each register's type, `init` the values not zero at the start."""
+    """A thread's name, place and code. `types` has each register's type, `init` the values not zero at the start.
+
+    `hidden` are registers that the reader made (the predicate of an `await`): they are shown to nobody.
+    """
 
     name: str
     place: Place
@@ -215,6 +218,7 @@ class Thread:
     init: dict[str, Const | Addr] = field(default_factory=dict, hash=False)
     after: str | None = None
     at: Span = field(default=NOWHERE, compare=False)
+    hidden: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 # --- the question ----------------------------------------------------------------------------------------------------
@@ -340,3 +344,26 @@ class Program:
             if thread.name == name:
                 return thread
         raise KeyError(name)
+
+    @cached_property
+    def everything(self) -> tuple[FinalReg | FinalMem, ...]:
+        """What a final state consists of where the test names nothing of it: all registers and all memory.
+
+        Left out are bits that PTX leaves opaque (mbarriers, the states that arrivals return, tensor maps), and
+        registers that the test does not write of itself.
+        """
+        opaque = {item.name for item in self.objects if item.mbarrier is not None or item.tensormap is not None}
+        found: list[FinalReg | FinalMem] = []
+        for thread in self.threads:
+            unseen = set(thread.hidden)
+            for statement in thread.body:
+                if isinstance(statement, MbarrierArrive) and statement.dst is not None:
+                    unseen.add(statement.dst)
+                if isinstance(statement, MbarrierInit):
+                    named = (leaf.name for leaf in leaves(statement.address) if isinstance(leaf, Addr))
+                    opaque |= {self.physical(name).name for name in named}
+            found += [FinalReg(thread.name, name) for name in thread.types if name not in unseen]
+        for item in self.objects:
+            if item.name not in opaque:
+                found += [FinalMem(item.name, n * item.type.size, item.type) for n in range(item.length)]
+        return tuple(found)

@@ -92,12 +92,7 @@ def _reached(one: Found, doubt: str) -> Reached:
 
 def columns(program: Program) -> list[Leaf]:
     """What a final state shows, each once, in the order of the test's text."""
-    named: list[Leaf] = asked_leaves(program)
-    if not named:
-        named = [FinalReg(t.name, r) for t in program.threads for r in t.types]
-        for item in program.objects:
-            named += [FinalMem(item.name, i * item.type.size, item.type) for i in range(item.length)]
-    return list(dict.fromkeys(named))
+    return list(dict.fromkeys(asked_leaves(program) or program.everything))
 
 
 def column_name(program: Program, leaf: Leaf) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ptxmm import encode
+from ptxmm import encode, enumeration, states
 from ptxmm.cat import read_model
 from ptxmm.check import check
 from ptxmm.encode import encode as encoded
+from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.syntax import read_programs
+from ptxmm.verdict import Outcomes
 
 LIBRARY = Path(__file__).parent.parent / "litmus"
 EVERYTHING = Options(properties=frozenset({"outcome", "race", "hang", "undefined"}))
@@ -113,3 +116,30 @@ exists (B.r == 7)
     notes = check(read(wide.replace("VALUE", "0x100000001"), tmp_path), MODEL, EVERYTHING).notes
     assert any("not torn" in note for note in notes)
     assert not check(read(wide.replace("VALUE", "1"), tmp_path), MODEL, EVERYTHING).notes
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+SIGNAL = """ptx signal
+.shared @ d0.c0.b0 .mbarrier m(1);
+.shared @ d0.c0.b0 .u64 n = 0;
+.shared @ d0.c0.b0 .u32 x = 0;
+thread A @ d0.c0.b0 { mbarrier.init.shared::cta.b64 [n], 1; st.weak [x], 1; mbarrier.arrive.shared::cta.b64 s, [m]; }
+thread B @ d0.c0.b0 { await mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 [m], 0; ld.weak r, [x]; }
+"""
+
+
+@pytest.mark.parametrize("engine", [states.enumerate_states, enumeration.outcomes])
+def test_a_final_state_shows_no_bits_that_only_the_chip_understands_and_no_register_of_an_await(
+    engine: Callable[[Program, Model, Options], Outcomes], tmp_path: Path
+) -> None:
+    program = read(SIGNAL, tmp_path)
+    found = engine(program, MODEL, Options())
+    assert found.columns == ("B.r", "x")
+    assert [state.values for state in found.states] == [(1, 1)]
+
+
+def test_an_execution_shows_no_register_of_an_await(tmp_path: Path) -> None:
+    result = check(read(SIGNAL + "exists (B.r == 1)\n", tmp_path), MODEL, Options(witness=True))
+    assert result.witness is not None
+    assert result.witness.registers == {("A", "s"): 0, ("B", "r"): 1}

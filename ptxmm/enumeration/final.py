@@ -24,12 +24,7 @@ def asked_columns(program: Program) -> tuple[Column, ...]:
     named: dict[Column, None] = {
         leaf: None for formula in formulas for leaf in leaves(formula) if isinstance(leaf, FinalReg | FinalMem)
     }
-    if not named:
-        named |= dict.fromkeys(FinalReg(one.name, reg) for one in program.threads for reg in one.types)
-        for thing in program.objects:
-            offsets = range(0, thing.size, thing.type.size)
-            named |= dict.fromkeys(FinalMem(thing.name, at, thing.type) for at in offsets)
-    return tuple(named)
+    return tuple(named) or program.everything
 
 
 def column_name(program: Program, column: Column) -> str:

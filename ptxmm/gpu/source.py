@@ -19,8 +19,6 @@ from ptxmm.program import (
     Expr,
     FinalMem,
     FinalReg,
-    MbarrierArrive,
-    MbarrierInit,
     Program,
     ProxyFence,
     Space,
@@ -67,25 +65,7 @@ def columns(program: Program) -> tuple[Column, ...]:
     formulas: list[Expr] = [program.condition.formula] if program.condition is not None else []
     formulas += [*program.locations, *([program.filter] if program.filter is not None else [])]
     found: list[Column] = [leaf for f in formulas for leaf in leaves(f) if isinstance(leaf, FinalReg | FinalMem)]
-    if not found:
-        tokens, barriers = _opaque(program)
-        every = [FinalReg(thread.name, name) for thread in program.threads for name in thread.types]
-        found += [one for one in every if one not in tokens]
-        plain = [o for o in program.objects if o.tensormap is None and o.name not in barriers]
-        found += [FinalMem(o.name, i * o.type.size, o.type) for o in plain for i in range(o.length)]
-    return tuple(dict.fromkeys(found))
-
-
-def _opaque(program: Program) -> tuple[set[FinalReg], set[str]]:
-    """What holds bits that only the chip understands: states that arrivals give, and the objects that are mbarriers."""
-    tokens, barriers = set(), {item.name for item in program.objects if item.mbarrier is not None}
-    for thread in program.threads:
-        for statement in thread.body:
-            if isinstance(statement, MbarrierArrive) and statement.dst is not None:
-                tokens.add(FinalReg(thread.name, statement.dst))
-            if isinstance(statement, MbarrierInit):
-                barriers |= {leaf.name for leaf in leaves(statement.address) if isinstance(leaf, Addr)}
-    return tokens, barriers
+    return tuple(dict.fromkeys(found or program.everything))
 
 
 def column_name(program: Program, column: Column) -> str:

@@ -74,7 +74,8 @@ class Code:
     def thread(self, steps: tuple[Step | Item, ...], after: str | None, start: int, end: int) -> Thread:
         """The thread with all its statements."""
         declare(self.registers, self.memory, [s for s in steps if isinstance(s, Item)])
-        drafts = Lowering(self.source).run(tuple(s for s in steps if isinstance(s, Step)))
+        lowering = Lowering(self.source)
+        drafts = lowering.run(tuple(s for s in steps if isinstance(s, Step)))
         assigned = self._first(drafts)
         self.registers.decide()
         infer(self.registers, assigned, self.words.reader().value)
@@ -88,7 +89,8 @@ class Code:
             body.append(built[key])
         init = {name: value for name, value in self.registers.init.items() if value != Const(0)}
         at = self.source.span(start, end)
-        return Thread(self.name, self.place, tuple(body), self.registers.types, dict(init), after, at)
+        hidden = frozenset(lowering.hidden)
+        return Thread(self.name, self.place, tuple(body), self.registers.types, dict(init), after, at, hidden)
 
     # --- first: what is written ---------------------------------------------------------------------------------------
 

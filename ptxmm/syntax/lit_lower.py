@@ -36,6 +36,7 @@ class Lowering:
     source: Source
     out: list[Draft] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
     defined: dict[str, int] = field(default_factory=dict)
     branches: list[tuple[Step, str]] = field(default_factory=list)
     counter: int = 0
@@ -176,6 +177,7 @@ class Lowering:
             self.counter += 1
             name = f"{stem}_{self.counter}"
             if name not in self.source.text:
+                self.hidden.add(name)
                 return name
 
     def _repeat(self, step: Step, renamed: dict[str, str], depth: int) -> None:
