@@ -63,7 +63,7 @@ def test_each_theorem_is_proved_with_the_effort_that_is_spent_without_a_hypothes
     assert [step.truth for step in Proof(theorem, shipped(name), work=EFFORT).steps()][-1] is Truth.UNSAT
 
 
-@pytest.mark.parametrize("statement", [VISIBLE, ACQUIRE_POLL, PREDECESSOR, SIGN_FLIP], ids=lambda one: one.name)
+@pytest.mark.parametrize("statement", [ACQUIRE_POLL, PREDECESSOR, SIGN_FLIP], ids=lambda one: one.name)
 def test_every_hypothesis_has_its_counterexample(statement: Statement) -> None:
     result = prove(statement, shipped("ptx-9.4"))
     assert result.ok, (result.wrong, result.idle)
@@ -126,7 +126,7 @@ def test_a_model_without_the_clause_that_a_theorem_rests_on_does_not_have_the_th
     ["cause(read, data)", "cause(data, poll)", "cause(close, read)", "rf(data, read)", "co(contribution, data)",
      "(R & W)(poll)", "obs(data, read)", "rf(w, read) => co(data, w)", "po(data, read)"],
 )  # fmt: skip
-@pytest.mark.parametrize("name", PTX)
+@pytest.mark.parametrize("name", ["ptx-9.4", *(pytest.param(one, marks=pytest.mark.slow) for one in PTX[::2])])
 def test_what_does_not_follow_is_not_proved(goal: str, name: str) -> None:
     hypotheses = tuple(h for h in VISIBLE.hypotheses)
     false = replace(VISIBLE, goal=(goal,), steps=(Lemma("false", goal, hypotheses),))
@@ -203,7 +203,7 @@ def test_the_theory_is_true_in_every_execution_of_random_tests(examples: setting
     examples(given(programs(ALL - {"mixed"}), some.sampled_from(PTX))(check))()
 
 
-@pytest.mark.parametrize("path", sorted(LIBRARY.glob("*/*.lit"))[::6], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(LIBRARY.glob("*/*.lit"))[::12], ids=lambda path: path.stem)
 def test_the_theory_is_true_in_every_execution_of_the_library(path: Path) -> None:
     for program, name in product(read_programs(path)[:4], PTX):
         try:
