@@ -8,6 +8,7 @@ from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
     ClusterBarrier,
+    CopyArrive,
     Fence,
     MbarrierWait,
     Order,
@@ -43,6 +44,8 @@ def _kinds(statement: Statement) -> tuple[str, ...]:
             return ("fence",)
         case Fence() | ProxyFence() if statement.window not in (None, "mbarrier_init"):
             return ("window",)
+        case CopyArrive(increments=True):
+            return ("letter",)
         case ClusterBarrier(wait=False, order=Order.RELAXED):
             return ("letter",)
         case MbarrierWait():
