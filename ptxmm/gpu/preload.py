@@ -9,7 +9,8 @@ from ptxmm.program import Addr, AsyncCopy, Atomic, Load, Program, Space, Store, 
 LATE, ALL = 1, 2
 """Values of the parameter: what is read after something else, or all that is read."""
 
-SCRATCH_WORDS = 1 << 18
+PREFETCH = 2000
+"""Nanoseconds for a prefetch: one that is under way still fetches the old map when a fence has passed it."""
 
 
 def preload(program: Program, body: Body) -> None:
@@ -34,7 +35,7 @@ def preload(program: Program, body: Body) -> None:
         past, few = body.code.label("COLD"), body.code.fresh(PREDICATE)
         body.code.add(f"fence.proxy.tensormap::generic.acquire.gpu [{pointer}], 128")
         body.code.add(f"setp.lt.u32 {few}, preload, {LATE}", f"@{few} bra {past}")
-        body.code.add(f"prefetch.tensormap [{pointer}]", f"{past}:")
+        body.code.add(f"prefetch.tensormap [{pointer}]", f"nanosleep.u32 {PREFETCH}", f"{past}:")
 
 
 def busy(program: Program, body: Body) -> None:

@@ -123,6 +123,8 @@ class _Writer:
         target = max(max(body.needs[1] for body in self.bodies), 70, 90 if self.layout.cluster_size > 1 else 70)
         if self.asynchronous or self.kernel_maps:
             version, target = max(version, (8, 3) if self.kernel_maps else (8, 0)), max(target, 90)
+        if any(item.mbarrier is not None for item in self.program.objects):
+            target = max(target, 80)
         name = f"sm_{target}" + ("a" if any(body.specific for body in self.bodies) else "")
         return Kernel(
             text=self._text(version, name),

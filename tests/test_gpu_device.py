@@ -1,0 +1,85 @@
+"""What runs on a GPU shows: controls that must be seen, outcomes that must not be, and arithmetic as PTX has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from ptxmm.gpu.log import Run
+from ptxmm.gpu.profiles import PROFILES
+from ptxmm.gpu.runs import Wish, runs
+from ptxmm.gpu.session import NoGpu, Session
+from ptxmm.syntax import read_programs
+
+LITMUS = Path(__file__).parent.parent / "litmus"
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(find_spec("cupy") is None, reason="CuPy is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    try:
+        found = Session(0)
+    except NoGpu as none:
+        pytest.skip(str(none))
+    yield found
+    found.close()
+
+
+def run(session: Session, name: str, profile: str, seconds: float = 0.2) -> dict[str | None, Run]:
+    """The runs of a file by variant."""
+    wish = Wish((PROFILES[profile],), seconds, 0)
+    return {one.variant: one for (one,) in runs(read_programs(LITMUS / f"{name}.lit"), session, wish)}
+
+
+def rate(one: Run) -> float:
+    """How often the condition held, per million."""
+    assert one.counted is not None, one.skipped
+    return 1e6 * one.counted.holding / one.counted.instances
+
+
+def test_message_passing_is_weak_without_release_and_acquire_and_never_with_them(
+    session: Session,
+) -> None:
+    found = run(session, "basic/MP", "few")
+    assert rate(found["relaxed"]) > 3000
+    assert rate(found["release-acquire"]) == 0
+
+
+def test_load_buffering_is_seen_where_nothing_orders_it(session: Session) -> None:
+    found = run(session, "basic/LB", "cold")
+    assert rate(found["relaxed"]) > 1000
+    assert rate(found["release-acquire"]) == 0
+
+
+def test_a_second_address_is_stale_without_the_alias_fence(session: Session) -> None:
+    found = run(session, "proxies/CoWR+alias", "cold")
+    assert rate(found["none"]) > 10_000
+    assert rate(found["alias-fence"]) == 0
+
+
+def test_a_tensor_map_is_stale_without_the_acquire_half_of_its_fence(session: Session) -> None:
+    found = run(session, "tensormap/map-publish", "cold")
+    assert rate(found["no-acquire"]) > 10_000
+    assert rate(found["right"]) == 0
+
+
+def test_atomic_operations_and_arithmetic_give_what_their_tests_say(session: Session) -> None:
+    for one in run(session, "atomics/atom-values", "few", 0.05).values():
+        assert one.condition.startswith("forall")
+        assert one.counted is not None, one.skipped
+        assert all(outcome.holds for outcome in one.counted.outcomes)
+
+
+def test_message_passing_is_fast(session: Session) -> None:
+    """Instances a second: 5e9 with slots of 128 bytes that are not in L2, 15e9 with those that are."""
+    for profile, least in (("cold", 4e9), ("hot", 12e9)):
+        one = run(session, "basic/MP", profile, 1.0)["weak"]
+        assert one.counted is not None
+        assert one.counted.instances / one.seconds > least
