@@ -14,13 +14,14 @@ from ptxmm.errors import PtxmmError
 from ptxmm.evaluation import Evaluation
 from ptxmm.events import Event, final_leaves
 from ptxmm.formula import Formulas, Lit
-from ptxmm.mbarrier_replay import mistake
+from ptxmm.mbarrier_replay import history, mistake
 from ptxmm.memory import Range, part
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
 from ptxmm.relation import Rel, Set, Symbolic
 from ptxmm.values import Possible, Table, truth
-from ptxmm.verdict import Execution, Happening
+from ptxmm.verdict import Execution, Happening, MbarrierHistory
 
+MBARRIER = 8
 CHOSEN = frozenset({"rf", "co", "fr"})
 
 
@@ -201,7 +202,25 @@ def shown(one: Concrete, *, goal: Expr | None = None) -> Execution:
         steps[event.thread] = steps.get(event.thread, 0) + 1
         happenings.append(happening(one.encoding.program, event, steps[event.thread], one.values.get(event.id)))
     kept = {event.id for event in running}
-    return Execution(tuple(happenings), _edges(one, kept), *_final_state(one, goal))
+    return Execution(tuple(happenings), _edges(one, kept), *_final_state(one, goal), _mbarriers(one))
+
+
+def mbarrier_name(program: Program, object: str) -> str:
+    """An mbarrier as the test names it, from the object of its operations: `m`, `full[1]`."""
+    name, _, offset = object.partition("+")
+    return place_name(program, name, (int(offset or 0), MBARRIER))
+
+
+def _mbarriers(one: Concrete) -> tuple[MbarrierHistory, ...]:
+    found = []
+    for barrier in one.encoding.base.mbarriers.all.values():
+        past = history(barrier, one.true)
+        if past.operations:
+            name, ids = mbarrier_name(one.encoding.program, barrier.name), tuple(e.id for e in past.operations)
+            state = past.state
+            left = MbarrierHistory(name, ids, state.valid, state.phase, state.pending, state.bytes, past.undefined)
+            found.append(left)
+    return tuple(found)
 
 
 def happening(program: Program, event: Event, step: int, value: int | None) -> Happening:

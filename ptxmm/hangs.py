@@ -10,6 +10,8 @@ from ptxmm.errors import Undecided
 from ptxmm.events import Event
 from ptxmm.features import ensure_supported
 from ptxmm.graph import inside
+from ptxmm.mbarrier_replay import history
+from ptxmm.mbarrier_state import phase_of
 from ptxmm.model import Model
 from ptxmm.program import Program
 from ptxmm.progress import ENDINGS, EVEN, Progress
@@ -87,9 +89,28 @@ def _story(scheduling: Progress, one: execution.Concrete, index: int) -> str:
     for again in graph.again:
         if again.thread == index and one.true(again.literal):
             reads = [e for e in graph.events if e.kind == "R" and inside(graph, again, e) and one.true(e.guard)]
-            seen = ", ".join(f"{_place(one, e)} = {execution.value_text(one, e)}" for e in reads)
-            return f"waits for ever in its loop{_line(reads)} and reads {seen or 'nothing'}"
+            tests = [e for e in graph.events if _is_test(e) and inside(graph, again, e) and one.true(e.guard)]
+            phases = " and ".join(_incomplete(one, e) for e in tests)
+            if tests and not reads:
+                return f"waits at {_text(tests[0])} for {phases}"
+            seen = ", ".join(f"{_place(one, e)} = {execution.value_text(one, e)}" for e in reads) or "nothing"
+            for_what = f", and for {phases}" if tests else ""
+            return f"waits for ever in its loop{_line(reads)} and reads {seen}{for_what}"
     return "does not end"
+
+
+def _is_test(event: Event) -> bool:
+    return event.operation is not None and event.operation.kind == "wait"
+
+
+def _incomplete(one: execution.Concrete, event: Event) -> str:
+    """The phase that a test waits for, and what keeps it from being complete."""
+    state = history(one.encoding.base.mbarriers.all[event.object], one.true).state
+    asked = state.phase if event.parity else phase_of(one.constant(event.asked))
+    name = execution.mbarrier_name(one.encoding.program, event.object)
+    still = "" if asked == state.phase else f" in phase {state.phase}"
+    arrivals = f"{state.pending} arrival{'' if state.pending == 1 else 's'}"
+    return f"phase {asked} of {name}, which stays incomplete:{still} {arrivals} pending, {state.bytes} bytes to come"
 
 
 def _line(reads: list[Event]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cmp_to_key
 
 from ptxmm.events import Event
 from ptxmm.formula import Lit
-from ptxmm.mbarrier_state import passes, step, token
+from ptxmm.mbarrier_state import State, passes, step, token
 from ptxmm.mbarriers import Mbarrier, Mbarriers
 from ptxmm.program import MbarrierWait
 
@@ -25,6 +26,28 @@ def mistake(mbarriers: Mbarriers, true: Callable[[Lit], bool]) -> str:
         if wrong:
             return wrong
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The operations on an mbarrier in their order, up to the first undefined one, and the state that they leave."""
+
+    operations: tuple[Event, ...]
+    state: State
+    undefined: str = ""
+
+
+def history(barrier: Mbarrier, true: Callable[[Lit], bool]) -> History:
+    """What happened to an mbarrier in an execution in which there is no `mistake`."""
+    events = _in_order(barrier, [event for event in barrier.events if true(event.guard)], true)
+    state = barrier.start
+    for place, event in enumerate(events, 1):
+        assert event.operation is not None
+        after = step(state, event.operation)
+        if isinstance(after, str):
+            return History(tuple(events[:place]), state, after)
+        state = after
+    return History(tuple(events), state)
 
 
 def _total(barrier: Mbarrier, events: list[Event], true: Callable[[Lit], bool]) -> bool:

@@ -169,7 +169,8 @@ class Object:
 
     `owner` is the CTA (a place without warp and lane) of shared memory. `family` is the name that objects at one offset
     of several CTAs share (`.shared @ d0.c0.*`), each then named `family@bN`. `mbarrier` is the count of each
-    element, mbarriers that are live from the start; a tensor map is 16 words of 8 bytes, the first holding the address of what it maps.
+    element, mbarriers that are live from the start; a tensor map is 16 words of 8 bytes, the first holding the address
+    of what it maps.
     """
 
     name: str

@@ -32,17 +32,37 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
+class MbarrierHistory:
+    """What happened to one mbarrier in an execution: its operations in order, as ids of events, and how they left it.
+
+    `phase` is the phase that is not complete, `pending` the arrivals and `bytes` the transaction count still to come.
+    An object that no `init` made, or that was invalidated, is not `valid`. `undefined` says what PTX leaves undefined
+    about the last of the operations; nothing is known of what comes after it.
+    """
+
+    name: str
+    operations: tuple[int, ...]
+    valid: bool = True
+    phase: int = 0
+    pending: int = 0
+    bytes: int = 0
+    undefined: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     """An execution that a model allows: events in thread order, named edges between their ids, and the final state.
 
     `edges` has at least `po` (immediate), `rf`, `co` (immediate), `fr`, `rmw`, and where they exist `sync` relations
     of the model file under the file's own names. `registers` are keyed by thread and register, `memory` by place.
+    `mbarriers` has each mbarrier that something was done to.
     """
 
     events: tuple[Happening, ...]
     edges: dict[str, frozenset[tuple[int, int]]]
     registers: dict[tuple[str, str], int] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    mbarriers: tuple[MbarrierHistory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,15 @@ from ptxmm.encode import encode as encoded
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Program
+from ptxmm.report.json import execution_object
+from ptxmm.report.svg import execution_svg
+from ptxmm.report.witness import evidence
 from ptxmm.syntax import read_programs
 from ptxmm.verdict import Outcomes
 
 LIBRARY = Path(__file__).parent.parent / "litmus"
 EVERYTHING = Options(properties=frozenset({"outcome", "race", "hang", "undefined"}))
+SHOWN = replace(EVERYTHING, witness=True)
 MODEL = read_model("ptx-9.4")
 FILES = sorted(path for folder in ("mbarrier", "cluster") for path in (LIBRARY / folder).glob("*.lit"))
 
@@ -143,3 +147,71 @@ def test_an_execution_shows_no_register_of_an_await(tmp_path: Path) -> None:
     result = check(read(SIGNAL + "exists (B.r == 1)\n", tmp_path), MODEL, Options(witness=True))
     assert result.witness is not None
     assert result.witness.registers == {("A", "s"): 0, ("B", "r"): 1}
+
+
+LACKING = """ptx lacking
+.shared @ d0.c0.b0 .mbarrier m[2](2);
+.shared @ d0.c0.b0 .u32 y = 0;
+.global .u32 word = 0;
+thread A @ d0.c0.b0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [m + 8], 16;
+    loop
+}
+"""
+AWAITED = "await mbarrier.try_wait.parity.shared::cta.b64 [m + 8], 0;"
+BESIDE_A_WORD = """do {
+    ld.relaxed.gpu r, [word];
+    mbarrier.try_wait.parity.shared::cta.b64 p, [m + 8], 0;
+} while (r == 0 && !p);"""
+LATER = """mbarrier.arrive.shared::cta.b64 s, [m];
+    await mbarrier.try_wait.shared::cta.b64 [m], s;"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"),
+    [
+        (
+            AWAITED,
+            "A waits at `mbarrier.try_wait.parity.shared::cta.b64 [m + 8], 0` for phase 0 of m[1], "
+            "which stays incomplete: 1 arrival pending, 16 bytes to come",
+        ),
+        (
+            BESIDE_A_WORD,
+            "A waits for ever in its loop at line 8 and reads word = 0, and for phase 0 of m[1], "
+            "which stays incomplete: 1 arrival pending, 16 bytes to come",
+        ),
+        (
+            LATER,
+            "A waits at `mbarrier.try_wait.shared::cta.b64 [m], s` for phase 0 of m[0], "
+            "which stays incomplete: 1 arrival pending, 0 bytes to come",
+        ),
+    ],
+    ids=["alone", "beside a word", "by a token"],
+)
+def test_a_hang_says_which_phase_of_an_mbarrier_stays_incomplete_and_what_it_lacks(
+    loop: str, told: str, tmp_path: Path
+) -> None:
+    found = check(read(LACKING.replace("loop", loop), tmp_path), MODEL, EVERYTHING)
+    assert found.hang.why == told
+
+
+def test_an_execution_shows_the_operations_on_each_mbarrier_in_order_and_the_state_they_leave(tmp_path: Path) -> None:
+    result = check(read(LACKING.replace("loop", AWAITED), tmp_path), MODEL, SHOWN)
+    assert result.hang.witness is not None
+    (history,) = result.hang.witness.mbarriers
+    assert (history.name, history.phase, history.pending, history.bytes) == ("m[1]", 0, 1, 16)
+    assert "mbarrier m[1]: a, b; phase 0, pending 1, tx 16" in evidence(result)
+    assert "mbarrier m[1]: a, b; phase 0, pending 1, tx 16" in execution_svg(result.hang.witness)
+    assert execution_object(result.hang.witness)["mbarriers"] == [
+        {"name": "m[1]", "operations": list(history.operations), "valid": True, "phase": 0, "pending": 1, "bytes": 16}
+    ]
+
+
+def test_an_execution_shows_the_undefined_operation_on_an_mbarrier_as_the_last(tmp_path: Path) -> None:
+    arrive = "mbarrier.arrive.shared::cta.b64 _, [m]"
+    result = check(read(LACKING.replace("loop", f"{arrive}, 1; {arrive}, 2;"), tmp_path), MODEL, SHOWN)
+    assert result.undefined.verdict == "yes"
+    assert result.undefined.witness is not None
+    beyond = result.undefined.witness.mbarriers[1]
+    assert (beyond.name, beyond.undefined) == ("m[0]", "arrives more often than is pending")
+    assert "mbarrier m[0]: b, c; c is undefined: it arrives more often than is pending" in evidence(result)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ptxmm.arith import U32, Type, shown
 from ptxmm.program import Program, Proxy
-from ptxmm.verdict import Execution, Happening, Race
+from ptxmm.verdict import Execution, Happening, MbarrierHistory, Race
 
 INIT = "init"
 SHAPE = frozenset({"po", "rmw"})
@@ -54,6 +54,7 @@ class Layout:
     columns: tuple[Column, ...]
     edges: tuple[Edge, ...]
     final: tuple[str, ...]
+    mbarriers: tuple[str, ...] = ()
 
 
 def lay_out(execution: Execution, program: Program | None = None, race: Race | None = None) -> Layout:
@@ -74,6 +75,16 @@ def lay_out(execution: Execution, program: Program | None = None, race: Race | N
         columns,
         _edges(execution, columns),
         _final(execution, program),
+        tuple(_mbarrier(one, columns) for one in execution.mbarriers),
+    )
+
+
+def _mbarrier(one: MbarrierHistory, columns: tuple[Column, ...]) -> str:
+    """An mbarrier with its operations in order and the state that they leave: `m: a, c; phase 0, pending 0, tx -4`."""
+    label = {id: row.label for column in columns for row in column.rows for id in row.events}
+    left = f"phase {one.phase}, pending {one.pending}, tx {one.bytes}" if one.valid else "no mbarrier"
+    return f"{one.name}: {', '.join(label[id] for id in one.operations)}; " + (
+        f"{label[one.operations[-1]]} is undefined: it {one.undefined}" if one.undefined else left
     )
 
 

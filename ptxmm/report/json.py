@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ptxmm import __version__
-from ptxmm.verdict import Answer, Execution, Happening, Missing, Outcomes, Race, Result
+from ptxmm.verdict import Answer, Execution, Happening, MbarrierHistory, Missing, Outcomes, Race, Result
 
 _UNPRINTABLE = re.compile(r"[^\n -~]")
 
@@ -144,7 +144,13 @@ def execution_object(execution: Execution) -> dict[str, Any]:
         "edges": {name: sorted(map(list, pairs)) for name, pairs in execution.edges.items()},
         "registers": {f"{thread}.{register}": value for (thread, register), value in execution.registers.items()},
         "memory": execution.memory,
-    }
+    } | ({"mbarriers": [_mbarrier(one) for one in execution.mbarriers]} if execution.mbarriers else {})
+
+
+def _mbarrier(one: MbarrierHistory) -> dict[str, Any]:
+    state = {"phase": one.phase, "pending": one.pending, "bytes": one.bytes} if one.valid else {}
+    left = {"undefined": one.undefined} if one.undefined else state
+    return {"name": one.name, "operations": list(one.operations), "valid": one.valid} | left
 
 
 def event_object(event: Happening) -> dict[str, Any]:

@@ -88,7 +88,8 @@ def execution_svg(
     edges = [*layout.edges, *_race_edge(layout, race)]
     drawing = _placed(layout)
     curves = _curves(edges, drawing)
-    below = ["final: " + ", ".join(layout.final)] if layout.final else []
+    below = [f"mbarrier {mbarrier}" for mbarrier in layout.mbarriers]
+    below += ["final: " + ", ".join(layout.final)] if layout.final else []
     below += race_sentences(layout, race) if race is not None else []
     final = [line for text in below for line in textwrap.wrap(text, max(40, int(drawing.width / CHAR)))]
     width = drawing.width + 2 * MARGIN

@@ -52,6 +52,8 @@ def execution_text(
         lines += [*_table(group, room), ""]
     for name in dict.fromkeys(edge.name for edge in layout.edges):
         lines += _listed(name, _arrows(layout, name), room)
+    for mbarrier in layout.mbarriers:
+        lines += textwrap.wrap(f"mbarrier {mbarrier}", room, subsequent_indent=RACE, break_on_hyphens=False)
     lines += _listed("final", layout.final, room)
     if race is not None:
         lines += _race_sentence(layout, race, room)
