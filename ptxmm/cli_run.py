@@ -28,9 +28,7 @@ Exit codes:
 """
 
 
-@click.command(
-    epilog=f"{CODES}\n{example('ptxmm run litmus/basic --log runs.jsonl', 'ptxmm run mp.lit --emit ptx', codes=False)}"
-)
+@click.command(epilog=example("ptxmm run litmus/basic --log runs.jsonl", "ptxmm run mp.lit --emit ptx", codes=CODES))
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
     "--log",
@@ -44,7 +42,7 @@ Exit codes:
               help="Run each test, with its control, for so long.")  # fmt: skip
 @click.option("--profile", "profiles", type=click.Choice((*PROFILES, "each")), multiple=True,
               help=f"How to look for weak outcomes; may be repeated. Default: {', '.join(USUAL)}.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices of a profile.")
 @click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
 @click.option("--audit/--no-audit", default=False, help="Read the machine code of each test, with nvdisasm, or not.")
 @click.option("--controls/--no-controls", default=True, help="Run a weaker sibling of each test with it, or not.")
@@ -94,16 +92,17 @@ class _Reader:
 def _emit(programs: Iterable[Program], folder: Path) -> None:
     from ptxmm.errors import Unsupported
     from ptxmm.gpu.source import kernel
+    from ptxmm.report.pictures import FreshNames
 
     folder.mkdir(parents=True, exist_ok=True)
+    names = FreshNames()
     for program in programs:
         try:
             made = kernel(program)
         except Unsupported as wrong:
             say(f"{program.full_name}: skipped: {wrong}")
             continue
-        name = "".join(c if c.isalnum() or c in "+-._[]" else "_" for c in program.full_name)
-        target = folder / f"{name}.ptx"
+        target = folder / f"{names.of(program.full_name)}.ptx"
         target.write_text(made.text, encoding="utf-8")
         say(f"{program.full_name}: {target} (PTX {made.version[0]}.{made.version[1]}, {made.target})")
 

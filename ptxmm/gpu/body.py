@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ptxmm.arith import PRED, U32, Type
-from ptxmm.errors import Unsupported
-from ptxmm.gpu.code import PREDICATE, Code, Operand, width
+from ptxmm.arith import PRED
+from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES, Initial
-from ptxmm.gpu.layout import Layout, cta_of
+from ptxmm.gpu.operands import Operands, is_expression
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
 from ptxmm.isa_text import ptx
@@ -22,7 +21,6 @@ from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
     Atomic,
-    Binary,
     Branch,
     Const,
     CopyArrive,
@@ -33,56 +31,37 @@ from ptxmm.program import (
     MbarrierArrive,
     MbarrierInit,
     Nop,
-    Program,
-    ProxyFence,
     Reg,
-    Select,
-    Space,
     Statement,
     Store,
-    TensormapCopy,
     TensormapReplace,
-    Unary,
-    leaves,
     registers,
 )
 
 FINISHED, STUCK, FILTERED = 0, 1, 2
 """How a thread ended a round."""
 
-OPAQUE = 6
-"""How many zeros there are that the assembler does not know to be zeros."""
-
 SETTLE = 4000
 """Nanoseconds for copies that nobody waited for."""
 
 ADDRESSES = ("address", "destination", "source", "mbarrier", "map")
-SHARED = ("shared::cta", "shared::cluster")
 COPIES = (AsyncCopy, AsyncStore, CopyArrive)
 
 
 @dataclass(slots=True)
-class Body:
-    """One thread while it is written into `code`; `pre` is what comes before the threads meet, `after` what follows."""
+class Body(Operands):
+    """One thread while it is written into `code`: `main` is what it does when the threads have met, `after` follows."""
 
-    program: Program
-    layout: Layout
-    number: int
-    code: Code
     initial: Initial | None
-    pre: list[str] = field(default_factory=list)
     main: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     needs: Requirement = ((7, 0), 70)
     specific: bool = False
-    uses: dict[str, int] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
-    reads: dict[str, list[int]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.thread = self.program.threads[self.number]
-
-    thread: Any = None
+    loops: bool = False
+    judged: bool = False
+    forks: bool = False
+    read_inside: frozenset[str] = frozenset()
+    decodes: list[tuple[str, str, int]] = field(default_factory=list)
 
     # --- the parts ---------------------------------------------------------------------------------------------------
 
@@ -103,12 +82,6 @@ class Body:
                 self._statement(statement, at, labels)
         with self.into(self.after):
             self._end()
-
-    loops: bool = False
-    judged: bool = False
-    forks: bool = False
-    read_inside: frozenset[str] = frozenset()
-    decodes: list[tuple[str, str, int]] = field(default_factory=list)
 
     @contextmanager
     def into(self, lines: list[str]) -> Iterator[None]:
@@ -141,86 +114,6 @@ class Body:
             add(f"nanosleep.u32 {SETTLE}")
         for raw, name, initial in self.decodes:
             self._decode(raw, name, initial)
-
-    # --- names -------------------------------------------------------------------------------------------------------
-
-    def type_of(self, name: str) -> Type:
-        found: Type = self.thread.types.get(name, U32)
-        return found
-
-    def register(self, name: str) -> str:
-        """The PTX register of one of the thread's registers."""
-        numbers = list(dict.fromkeys([*self.thread.types, name]))
-        return self.code.register(f"t{self.number}_{numbers.index(name)}", width(self.type_of(name)))
-
-    def leaf(self, expr: Expr) -> Operand:
-        """Registers, and addresses as values: generic ones."""
-        match expr:
-            case Reg(name):
-                return self.register(name), width(self.type_of(name))
-            case Addr(name, offset):
-                return self._moved(self.pointer(name, ""), offset), 64
-        raise Unsupported("a final value in the code of a thread")
-
-    def _windowed(self, space: str) -> Any:
-        """Leaves of an address in a state space."""
-
-        def leaf(expr: Expr) -> Operand:
-            if isinstance(expr, Addr):
-                return self._moved(self.pointer(expr.name, space), expr.offset), 64
-            return self.leaf(expr)
-
-        return leaf
-
-    def _moved(self, pointer: str, offset: int) -> str:
-        if not offset:
-            return pointer
-        made = self.code.fresh(64)
-        self.code.add(f"add.s64 {made}, {pointer}, {offset}")
-        return made
-
-    def space_of(self, name: str) -> str:
-        """The state space of an object as this thread sees it."""
-        item = self.program.physical(name)
-        if item.owner is None:
-            return "global"
-        return SHARED[cta_of(item.owner) != cta_of(self.thread.place)]
-
-    def pointer(self, name: str, space: str) -> str:
-        """The address of an object for one more access; from the second on, the assembler cannot see that it is."""
-        kind = "generic" if space not in SHARED and self.space_of(name) in SHARED else "window"
-        item = self.program.physical(name)
-        base = f"p{self.number}_{self.program.objects.index(item)}_{'a' if name != item.name else kind[0]}"
-        count = self.uses[base] = self.uses.get(base, -1) + 1
-        if not count:
-            self.order.append(base)
-            self.pre[:0] = self._address(self.code.register(base, 64), name, kind)
-            return base
-        made = self.code.register(f"{base}{count}", 64)
-        self.pre.append(f"    add.s64 {made}, {base}, zero{(count - 1) % OPAQUE};")
-        return made
-
-    def _address(self, register: str, name: str, kind: str) -> list[str]:
-        item = self.program.physical(name)
-        if item.space is Space.GLOBAL:
-            place = [o.name for o in self.program.objects if o.space is Space.GLOBAL].index(item.name)
-            other = [f"    add.s64 {register}, {register}, alias;"] if name != item.name else []
-            return [f"    mad.lo.s64 {register}, array, {place}, here;", *other]
-        lines = [f"    add.s64 {register}, shared_here, {self.layout.shared[item.name]};"]
-        assert item.owner is not None
-        if kind == "generic":
-            lines.append(f"    cvta.shared.u64 {register}, {register};")
-        if cta_of(item.owner) != cta_of(self.thread.place):
-            window = "" if kind == "generic" else ".shared::cluster"
-            lines.append(f"    mapa{window}.u64 {register}, {register}, {self.rank(item.owner)};")
-        return lines
-
-    def rank(self, owner: Any) -> int:
-        """The rank of a CTA in its cluster."""
-        for thread, seat in zip(self.program.threads, self.layout.seats, strict=True):
-            if cta_of(thread.place) == cta_of(owner):
-                return seat.rank
-        raise Unsupported("a CTA in which no thread runs has shared memory")
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -256,7 +149,7 @@ class Body:
         self.code.add(f"setp.gt.u64 {late}, {now}, patience", f"@{late} bra STUCK{self.number}")
 
     def _instruction(self, statement: Statement, guard: Expr | None) -> None:
-        space = self._space(statement)
+        space = self.space(statement)
         need = requirement(statement, space)
         self.needs = max(self.needs[0], need[0]), max(self.needs[1], need[1])
         if isinstance(statement, TensormapReplace):
@@ -267,86 +160,21 @@ class Body:
             if each.name in ("guard", "at", "text") or old is None:
                 continue
             if each.name in ADDRESSES:
-                changes[each.name] = self._operand_address(old, self._window(statement, each.name, space))
+                changes[each.name] = self.address(old, self.window(statement, each.name, space))
             elif each.name == "dst":
                 changes["dst"] = self._results(statement, old)
             elif each.name == "pred" and isinstance(old, str):
                 changes["pred"] = self.register(old)
             elif isinstance(old, tuple) and old and not isinstance(old[0], str):
-                changes[each.name] = tuple(self._operand(statement, each.name, one) for one in old)
-            elif not isinstance(old, str | int | bool | tuple) and _is_expr(old):
-                changes[each.name] = self._operand(statement, each.name, old)
+                changes[each.name] = tuple(self.operand(statement, each.name, one) for one in old)
+            elif not isinstance(old, str | int | bool | tuple) and is_expression(old):
+                changes[each.name] = self.operand(statement, each.name, old)
         if self.initial is not None and isinstance(statement, Store):
             changes["values"] = tuple(Reg(self._stamped(value)) for value in statement.values)
         sink = self._sink(statement)
         self.code.add(ptx(replace(statement, **changes), space=space, sink=sink))
         if self.initial is not None and isinstance(statement, Load):
             self._loaded(statement, changes["dst"], guard)
-
-    def _space(self, statement: Statement) -> str:
-        """The state space to name: that of the object whose address it is, none for an address out of a register."""
-        address = getattr(statement, "address", None)
-        if address is None or isinstance(statement, ProxyFence):
-            return ""
-        if getattr(statement, "remote", False):
-            return SHARED[1]
-        names = {leaf.name for leaf in leaves(address) if isinstance(leaf, Addr)}
-        found = {self.space_of(name) for name in names}
-        return found.pop() if len(found) == 1 else ""
-
-    def _window(self, statement: Statement, name: str, space: str) -> str:
-        """The state space in which an operand of an instruction is an address."""
-        match statement:
-            case AsyncCopy(spaces=spaces, mbarrier=mbarrier, multicast=multicast, bulk=bulk):
-                into, out_of = spaces or (SHARED[0] if mbarrier is not None or not bulk else "global", "")
-                out_of = out_of or ("global" if mbarrier is not None or not bulk else SHARED[0])
-                into = SHARED[1] if multicast is not None else into
-                return {"destination": into, "source": out_of, "mbarrier": into}.get(name, "")
-            case AsyncStore(mbarrier=mbarrier):
-                return SHARED[1] if mbarrier is not None else "global"
-            case TensormapCopy():
-                return {"destination": "global", "source": SHARED[0]}[name]
-        return space
-
-    def _operand_address(self, address: Expr, space: str) -> Expr:
-        match address:
-            case Addr(name, offset):
-                return _at(self.pointer(name, space), offset)
-            case Binary("+", Addr(name, start), Const(offset)):
-                return _at(self.pointer(name, space), start + offset)
-            case Binary("+", Reg() as base, Const(offset)) if space not in SHARED:
-                return _at(self.code.into_register(base, 64, self.leaf), offset)
-        objects = any(isinstance(leaf, Addr) for leaf in leaves(address))
-        leaf = self._windowed(space) if objects else self.leaf
-        found = self.code.into_register(address, 64, leaf)
-        if space in SHARED and not objects:
-            cast = self.code.fresh(64)
-            self.code.add(f"cvta.to.{space}.u64 {cast}, {found}")
-            found = cast
-        return Reg(found)
-
-    def _operand(self, statement: Statement, name: str, value: Expr) -> Expr:
-        """A register or a number for an operand."""
-        if name in ("pred",):
-            return Reg(self.code.into_register(value, PREDICATE, self.leaf))
-        if isinstance(value, Select) and name == "read":
-            return replace(value, cond=Reg(self.code.value(value.cond, PREDICATE, self.leaf)))
-        type_ = self._operand_type(statement, name)
-        if isinstance(value, Const) and not type_.floating and type_.bits not in (16, 128):
-            return value
-        return Reg(self.code.into_register(value, width(type_), self.leaf))
-
-    def _operand_type(self, statement: Statement, name: str) -> Type:
-        match statement, name:
-            case ((Store() | Atomic() | AsyncStore()), _):
-                return statement.type
-            case AsyncCopy(), "multicast":
-                return Type("b", 16)
-            case TensormapReplace(field=part), _:
-                return Type("b", 64 if part in ("global_address", "global_stride") else 32)
-            case _, "token":
-                return Type("b", 64)
-        return U32
 
     def _results(self, statement: Statement, old: Any) -> Any:
         if self.initial is not None and isinstance(statement, Load):
@@ -400,20 +228,12 @@ def decoded(code: Code, raw: str, register: str, initial: int, when: str = "") -
     code.add(f"{when}selp.b32 {register}, {value}, {initial % (1 << 32)}, {now}")
 
 
-def _at(register: str, offset: int) -> Expr:
-    return Binary("+", Reg(register), Const(offset), Type("u", 64)) if offset else Reg(register)
-
-
-def _is_expr(value: object) -> bool:
-    return isinstance(value, Const | Reg | Addr | Unary | Binary | Select)
-
-
 def _read(statement: Statement) -> frozenset[str]:
     """The registers that an instruction reads."""
     found: frozenset[str] = frozenset()
     for each in fields(statement):
         value = getattr(statement, each.name)
         for one in value if isinstance(value, tuple) else (value,):
-            if _is_expr(one):
+            if is_expression(one):
                 found |= registers(one)
     return found

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ptxmm.arith import binary, unary
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu.columns import Column
 from ptxmm.gpu.log import Counted, Outcome
-from ptxmm.gpu.source import Column, Kernel
+from ptxmm.gpu.source import Kernel
 from ptxmm.program import Addr, Binary, Const, Expr, FinalMem, FinalReg, Program, Select, Unary
 
 

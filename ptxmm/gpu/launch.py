@@ -11,13 +11,12 @@ import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from ptxmm.gpu.aliases import Twice
+from ptxmm.gpu.assembler import architecture_of, assembled, version
 from ptxmm.gpu.counting import Tally
 from ptxmm.gpu.harness import COPIES, COUNTERS, KEYS, ROW, STATES, VALUES
 from ptxmm.gpu.initial import MAP_BYTES
@@ -29,7 +28,8 @@ from ptxmm.gpu.source import ENTRY, Kernel
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-MISSING = "no GPU can be used: install CuPy for your CUDA version (pip install 'ptxmm[gpu]'), and NVIDIA's driver"
+UNUSABLE = "no GPU can be used"
+MISSING = f"{UNUSABLE}: install CuPy for your CUDA version (pip install cupy-cuda13x, or cupy-cuda12x)"
 COMPILERS = max(2, min(16, (os.cpu_count() or 2) - 2))
 KEPT = 256
 """Loaded kernels that are kept: tests often share a control."""
@@ -84,8 +84,11 @@ def serve(jobs: Connection, number: int) -> None:
     try:
         gpu = Gpu(number)
         jobs.send(gpu.device)
+    except ImportError:
+        jobs.send(MISSING)
+        return
     except Exception as failed:
-        jobs.send(f"{type(failed).__name__}: {failed}")
+        jobs.send(f"{UNUSABLE}: {_sentence(failed)}")
         return
     waiting: SimpleQueue[tuple[Job, list[Future[Any]]] | None] = SimpleQueue()
     with ThreadPoolExecutor(COMPILERS) as compilers:
@@ -144,7 +147,7 @@ class Gpu:
             multiprocessors=self.chip.multiprocessors,
             driver=_driver(cupy),
             cupy=cupy.__version__,
-            ptxas=_version(self.assembler) if self.assembler else "the driver's",
+            ptxas=version(self.assembler) if self.assembler else "the driver's",
         )
         self.buffers: dict[str, Any] = {}
         self.mapped: dict[str, Twice] = {}
@@ -288,31 +291,3 @@ def _driver(cupy: Any) -> str:
     except (OSError, subprocess.SubprocessError, IndexError):
         name = "unknown"
     return f"{name} (CUDA {version // 1000}.{version % 1000 // 10})"
-
-
-def architecture_of(capability: str) -> str:
-    """What an assembler calls the device, with the instructions of this architecture alone where it has any.
-
-    >>> architecture_of("9.0"), architecture_of("8.6")
-    ('sm_90a', 'sm_86')
-    """
-    major, minor = capability.split(".")
-    return f"sm_{major}{minor}{'a' if int(major) >= 9 else ''}"
-
-
-def assembled(assembler: str, text: str, architecture: str) -> bytes:
-    """The machine code of a kernel: by an assembler of its own process, since the driver assembles one at a time."""
-    with TemporaryDirectory() as folder:
-        source, code = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(text, encoding="utf-8")
-        command = [assembler, "-lineinfo", f"-arch={architecture}", "-o", str(code), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode:
-            raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[0])
-        return code.read_bytes()
-
-
-def _version(assembler: str) -> str:
-    shown = subprocess.run([assembler, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    found = re.search(r"V(\d+\.\d+\.\d+)", shown)
-    return found[1] if found else "unknown"

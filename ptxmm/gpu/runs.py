@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from ptxmm import __version__
 from ptxmm.errors import PtxmmError, Unsupported
+from ptxmm.gpu.assembler import architecture_of
+from ptxmm.gpu.columns import column_name, column_type, columns
 from ptxmm.gpu.controls import controls
 from ptxmm.gpu.counting import counted
 from ptxmm.gpu.log import Audit, Control, Profile, Run
-from ptxmm.gpu.source import Kernel, column_name, column_type, columns, kernel
+from ptxmm.gpu.source import Kernel, kernel
 from ptxmm.program import Program
 from ptxmm.syntax.print_lit import condition, to_lit
 
@@ -121,7 +123,6 @@ def _audit(
 ) -> Future[Audit]:
     """The audit of a kernel, begun once."""
     from ptxmm.gpu.audit import audit
-    from ptxmm.gpu.launch import architecture_of
 
     if made.text not in known:
         known[made.text] = auditors.submit(audit, made.text, architecture_of(capability))

@@ -1,0 +1,194 @@
+"""What threads leave of a round: results in memory of the harness, and from them, after the pass, final states."""
+
+from __future__ import annotations
+
+from ptxmm.arith import Type
+from ptxmm.gpu.body import Body, decoded
+from ptxmm.gpu.code import PREDICATE, Code, width
+from ptxmm.gpu.columns import Column, column_type, columns
+from ptxmm.gpu.epochs import Initial, epochs
+from ptxmm.gpu.initial import global_objects, host_of, maps
+from ptxmm.gpu.layout import WARP, layout
+from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
+
+LANE_SHIFT = 5
+"""How far the lanes of one role are turned against those of the role before."""
+
+
+class Results:
+    """A kernel's threads, its slots, and where each result of a copy is."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.layout = layout(program)
+        self.initial: Initial | None = epochs(program)
+        self.code = Code()
+        self.columns = columns(program)
+        self.types = {column: column_type(program, column) for column in self.columns}
+        self.asynchronous = any(
+            isinstance(s, AsyncCopy | AsyncStore | ProxyFence) for thread in program.threads for s in thread.body
+        )
+        self.kernel_maps = bool(maps(program))
+        self.bodies = [
+            Body(program, self.layout, number, self.code, self.initial) for number in range(len(program.threads))
+        ]
+        self.places = self._result_places()
+        self.meetings = 0
+
+    def locate(self, *, turned: bool) -> None:
+        """The slot of this lane in this round."""
+        code, shape = self.code, self.layout
+        code.add("mad.lo.u32 slot_here, round, teams, team")
+        if shape.packed:
+            code.add("mov.u32 turned, lane")
+            if turned:
+                code.add(f"mad.lo.u32 turned, role, {LANE_SHIFT}, lane", f"and.b32 turned, turned, {WARP - 1}")
+            code.add(f"mad.lo.u32 slot_here, slot_here, {WARP}, turned")
+        code.add("mad.wide.u32 here, slot_here, slot, memory")
+        if shape.shared:
+            own = code.fresh(32)
+            code.add(f"mad.lo.u32 {own}, round, {shape.teams}, inside")
+            if shape.packed:
+                code.add(f"mad.lo.u32 {own}, {own}, {WARP}, turned")
+            code.add(
+                "mov.u64 shared_here, dynamic", f"mad.wide.u32 shared_here, {own}, {shape.shared_size}, shared_here"
+            )
+
+    def each_round(self, start: str) -> tuple[str, str]:
+        """Open a loop over rounds."""
+        top, end, over = self.code.label("ROUND"), self.code.label("END"), self.code.fresh(PREDICATE)
+        self.code.add(f"mov.u32 round, {start}", f"{top}:", f"setp.ge.u32 {over}, round, rounds", f"@{over} bra {end}")
+        return top, end
+
+    def close(self, loop: tuple[str, str], step: int) -> None:
+        self.code.add(f"add.u32 round, round, {step}", f"bra {loop[0]}", f"{loop[1]}:")
+
+    def _result_places(self) -> dict[Column, int]:
+        """Where the results of a copy are: columns that a thread hands over, wide ones first."""
+        handed = [c for c in self.columns if isinstance(c, FinalReg) or self.is_shared(c)]
+        places, end = {}, 0
+        for column in sorted(handed, key=lambda c: -max(32, self.types[c].bits)):
+            places[column] = end
+            end += max(4, self.types[column].bits // 8)
+        self.result_bytes = end
+        return places
+
+    def place_status(self) -> None:
+        self.status = {}
+        for body in self.judged:
+            self.status[body.number] = self.result_bytes
+            self.result_bytes += 4
+
+    def is_shared(self, column: FinalMem) -> bool:
+        return self.program.physical(column.name).owner is not None
+
+    def _result(self, offset: int, size: int) -> str:
+        """The address of a result of this copy: one array for each, so that lanes lie side by side."""
+        made = self.code.fresh(64)
+        self.code.add(
+            f"mad.lo.s64 {made}, all, {offset}, results_here", f"mad.wide.u32 {made}, slot_here, {size}, {made}"
+        )
+        return made
+
+    def hand_over(self, body: Body) -> None:
+        """Store the results of a thread; other registers are used too, so that they are loaded."""
+        name, code = body.thread.name, self.code
+        for column, place in self.places.items():
+            if isinstance(column, FinalReg) and column.thread == name:
+                bits = width(self.types[column])
+                value = code.fitted(body.register(column.reg), bits, 32) if bits < 32 else body.register(column.reg)
+                size = max(bits, 32)
+                code.add(f"st.global.b{size} [{self._result(place, size // 8)}], {value}")
+        if body.number in self.status:
+            code.add(f"st.global.b32 [{self._result(self.status[body.number], 4)}], status{body.number}")
+        named = {c.reg for c in self.columns if isinstance(c, FinalReg) and c.thread == name}
+        for register in body.thread.types:
+            bits = width(body.type_of(register))
+            if register not in named and bits in (32, 64):
+                wide = code.fitted(body.register(register), bits, 64)
+                code.add(f"xor.b64 waste, waste, {wide}")
+        use = code.fresh(PREDICATE)
+        code.add(f"setp.eq.u64 {use}, waste, 0x5ca1ab1e0ddba11", f"@{use} st.global.u64 [scratch], waste")
+
+    def hand_over_shared(self) -> None:
+        """What shared memory holds in the end becomes a result, through a thread of its CTA."""
+        for column, place in self.places.items():
+            if isinstance(column, FinalReg):
+                continue
+            number = host_of(self.program, self.program.physical(column.name))
+            past, code = self.code.label("PAST"), self.code
+            other = code.fresh(PREDICATE)
+            code.add(f"setp.ne.u32 {other}, role, {number}", f"@{other} bra {past}")
+            loop = self.each_round("0")
+            self.locate(turned=False)
+            bits = self.types[column].bits
+            value = code.fresh(max(16, bits))
+            at = self.layout.shared[self.program.physical(column.name).name] + column.offset
+            code.add(f"ld.volatile.shared.b{bits} {value}, [shared_here+{at}]")
+            value = code.fitted(value, 16, 32) if bits < 32 else value
+            code.add(f"st.global.b{max(32, bits)} [{self._result(place, max(32, bits) // 8)}], {value}")
+            self.close(loop, 1)
+            code.add(f"{past}:")
+            if self.layout.packed:
+                code.add("bar.warp.sync 0xffffffff")
+
+    def final(self, column: Column) -> tuple[str, ...]:
+        """The words of a column in this round."""
+        code, type_ = self.code, self.types[column]
+        bits = max(16, type_.bits)
+        if column in self.places:
+            size = max(32, type_.bits)
+            value, bits = code.fresh(size), size
+            code.add(f"ld.volatile.global.b{size} {value}, [{self._result(self.places[column], size // 8)}]")
+        else:
+            assert isinstance(column, FinalMem)
+            value = code.fresh(bits)
+            item = self.program.physical(column.name)
+            place = [each.name for each in global_objects(self.program)].index(item.name)
+            at = code.fresh(64)
+            code.add(f"mad.lo.s64 {at}, array, {place}, here")
+            code.add(f"ld.relaxed.gpu.global.b{type_.bits} {value}, [{at}+{column.offset}]")
+            if self.initial is not None:
+                plain = code.fresh(32)
+                decoded(code, value, plain, self.initial[item.name, column.offset])
+                value = plain
+        if type_.bits == 128:
+            return code.halves(value)
+        return (self._named(code.fitted(value, bits, 64), type_),)
+
+    def _named(self, value: str, type_: Type) -> str:
+        """An address of this copy as the number that the test knows it by."""
+        if type_.bits != 64 or not self._points():
+            return value
+        code, plain = self.code, global_objects(self.program)
+        result = code.fresh(64)
+        code.add(f"mov.u64 {result}, {value}")
+        for place, item in enumerate(plain):
+            start, distance, inside = code.fresh(64), code.fresh(64), code.fresh(PREDICATE)
+            code.add(f"mad.lo.s64 {start}, array, {place}, here", f"sub.s64 {distance}, {value}, {start}")
+            code.add(f"setp.lt.u64 {inside}, {distance}, {item.size}")
+            code.add(f"@{inside} add.s64 {result}, {distance}, {self.program.address(Addr(item.name))}")
+        return result
+
+    def _points(self) -> bool:
+        """Whether the test has addresses as values."""
+        return any(isinstance(value, Addr) for item in self.program.objects for value in item.init) or any(
+            isinstance(leaf, Addr)
+            for thread in self.program.threads
+            for statement in thread.body
+            for expr in (*getattr(statement, "values", ()), getattr(statement, "value", None))
+            if isinstance(expr, Expr)
+            for leaf in leaves(expr)
+        )
+
+    def worst(self) -> str:
+        """How the round ended: left out if a thread says so, else stuck if one was."""
+        code = self.code
+        worst = code.fresh(32)
+        code.add(f"mov.u32 {worst}, 0")
+        for place in self.status.values():
+            value = code.fresh(32)
+            code.add(
+                f"ld.volatile.global.u32 {value}, [{self._result(place, 4)}]", f"max.u32 {worst}, {worst}, {value}"
+            )
+        return worst
