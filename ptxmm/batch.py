@@ -70,20 +70,26 @@ def find(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:
     return list(found), complaints
 
 
-def _files(text: str) -> tuple[list[Path], str]:
-    path = Path(text)
-    if text and path.is_dir():
-        files = sorted(_inside(path))
-        return files, "" if files else f"{text}: the folder holds no test ({', '.join(FORMATS)})"
-    if text and path.exists():
-        return [path], ""
+def expand(text: str) -> tuple[list[Path], str]:
+    """The files and folders that a path or glob names, or a sentence where it names none."""
+    if text and Path(text).exists():
+        return [Path(text)], ""
     if any(c in text for c in "*?["):
         from glob import glob
 
         hits = sorted(Path(hit) for hit in glob(text, recursive=True))
-        files = [f for hit in hits for f in (sorted(_inside(hit)) if hit.is_dir() else [hit])]
-        return files, "" if files else f"{text}: no file matches"
+        return hits, "" if hits else f"{text}: no file matches"
     return [], f"{text or repr(text)}: there is no such file or folder"
+
+
+def _files(text: str) -> tuple[list[Path], str]:
+    hits, complaint = expand(text)
+    files = [f for hit in hits for f in (sorted(_inside(hit)) if hit.is_dir() else [hit])]
+    if files or complaint:
+        return files, complaint
+    if hits == [Path(text)]:
+        return [], f"{text}: the folder holds no test ({', '.join(FORMATS)})"
+    return [], f"{text}: no file matches"
 
 
 def _inside(folder: Path) -> Iterator[Path]:

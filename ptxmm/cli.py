@@ -17,6 +17,7 @@ from ptxmm.batch import REPORT_IT, matches, read
 from ptxmm.cli_compare import compare
 from ptxmm.cli_measure import measure
 from ptxmm.cli_options import (
+    EXIT_CODES,
     Batch,
     colourful,
     example,
@@ -37,19 +38,30 @@ from ptxmm.cli_run import run
 from ptxmm.errors import PtxmmError
 from ptxmm.verdict import Result
 
+LISTED = """\b
+Exit codes:
+  0  all final states are listed
+  2  a test, a model or the command line cannot be read
+  3  some may be missing: a time-out, a loop cut at the bound
+"""
+SHOWN = """\b
+Exit codes:
+  0  everything is shown
+  2  a test, a model or the command line cannot be read
+"""
 FORMS = ("program", "events", "smt2", "lit", "dot")
 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog=example("ptxmm check litmus/"),
+    epilog=example("ptxmm check litmus/", codes=EXIT_CODES),
 )
 @click.version_option(__version__, prog_name="ptxmm", message="%(prog)s %(version)s")
 def cli() -> None:
     """Decide small GPU synchronisation protocols under the PTX memory model."""
 
 
-@cli.command(epilog=example("ptxmm check litmus/", "ptxmm check mp.lit -m ptx-7.5 -m sc --witness"))
+@cli.command(epilog=example("ptxmm check litmus/", "ptxmm check mp.lit -m ptx-7.5 -m sc --witness", codes=EXIT_CODES))
 @paths_argument
 @model_option
 @property_option
@@ -110,7 +122,7 @@ def _complain(result: Result) -> None:
         complain(result.why)
 
 
-@cli.command(epilog=example("ptxmm outcomes mp.lit", "ptxmm outcomes litmus/basic --format json"))
+@cli.command(epilog=example("ptxmm outcomes mp.lit", "ptxmm outcomes litmus/basic --format json", codes=LISTED))
 @paths_argument
 @model_option
 @how_options
@@ -146,7 +158,9 @@ def outcomes(context: click.Context, /, output: str, **asked: Any) -> None:
 
 
 @cli.command(
-    epilog=example("ptxmm show mp.lit", "ptxmm show mp.lit --as smt2 | z3 -in", "ptxmm show MP.litmus --as lit")
+    epilog=example(
+        "ptxmm show mp.lit", "ptxmm show mp.lit --as smt2 | z3 -in", "ptxmm show MP.litmus --as lit", codes=SHOWN
+    )
 )
 @paths_argument
 @click.option("--as", "form", type=click.Choice(FORMS), default="program", show_default=True, help="What to show.")
@@ -176,7 +190,7 @@ def show(context: click.Context, /, form: str, **asked: Any) -> None:
     context.exit(code)
 
 
-@cli.command(epilog=example("ptxmm models", "ptxmm models --format json", codes=False))
+@cli.command(epilog=example("ptxmm models", "ptxmm models --format json"))
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def models(output: str) -> None:
     """List the models that come with ptxmm, and what each supports."""

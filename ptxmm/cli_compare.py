@@ -26,14 +26,14 @@ Exit codes:
   0  no final state was seen that a model forbids
   1  one was: FORBIDDEN BUT SEEN
   2  a log cannot be read or contradicts itself, or the command line is wrong
-  3  only "unknown" stands between and 0
+  3  only "unknown" stands between this and 0
 """
 
 Item = tuple[tuple["Run", ...], str]
 
 
-@click.command(epilog=f"{CODES}\n{example('ptxmm compare runs.jsonl', 'ptxmm compare *.jsonl.gz', codes=False)}")
-@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.command(epilog=example("ptxmm compare runs.jsonl", "ptxmm compare *.jsonl.gz", codes=CODES))
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True)
 @model_option
 @click.option("-k", "pattern", metavar="PATTERN", help="Only tests whose name contains PATTERN; * and ? match any.")
 @click.option("--tests", metavar="PATH", multiple=True, help="Say which tests differ from those of these files.")
@@ -46,12 +46,13 @@ Item = tuple[tuple["Run", ...], str]
 @click.option("--picture", type=click.Path(path_type=Path), metavar="FILE.svg|DIR",
               help="Draw the rates of all tests as SVG; in DIR, one picture for each folder of tests.")  # fmt: skip
 @click.pass_context
-def compare(context: click.Context, /, logs: tuple[Path, ...], models: tuple[str, ...], pattern: str | None,
+def compare(context: click.Context, /, logs: tuple[str, ...], models: tuple[str, ...], pattern: str | None,
             tests: tuple[str, ...], bound: int, timeout: float, jobs: int | None, output: str,
             picture: Path | None) -> None:  # fmt: skip
     """Hold what tests did on a GPU against a model.
 
-    LOG is what `ptxmm run` wrote. Each final state that was seen is asked of the model, under ptx-9.4 without -m.
+    LOG is what `ptxmm run` wrote, a file or a glob. Each final state that was seen is asked of the model, under
+    ptx-9.4 without -m.
     """
     from ptxmm.report.compare import CompareReport, compare_report, exit_code
 
@@ -74,12 +75,18 @@ def compare(context: click.Context, /, logs: tuple[Path, ...], models: tuple[str
     context.exit(exit_code(found))
 
 
-def _tests(logs: tuple[Path, ...], pattern: str | None, context: click.Context) -> list[tuple[Run, ...]]:
-    from ptxmm.batch import matches
+def _tests(logs: tuple[str, ...], pattern: str | None, context: click.Context) -> list[tuple[Run, ...]]:
+    from ptxmm.batch import expand, matches
     from ptxmm.compare import by_test
     from ptxmm.gpu.log import read_log
 
-    groups = by_test(run for log in logs for run in read_log(log) if matches(run.name, pattern))
+    files: dict[Path, None] = {}
+    for log in logs:
+        found, complaint = expand(log)
+        if complaint:
+            raise PtxmmError(complaint)
+        files.update(dict.fromkeys(found))
+    groups = by_test(run for file in files for run in read_log(file) if matches(run.name, pattern))
     if not groups:
         raise click.UsageError(f"no test matches -k {pattern!r}." if pattern else "the logs hold no run.", context)
     return groups

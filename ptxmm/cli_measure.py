@@ -31,10 +31,10 @@ Exit codes:
 INTERRUPTED = 130
 
 
-EXAMPLES = example("ptxmm measure wait-cost", "ptxmm measure --all --plot pictures --json > all.json", codes=False)
+EXAMPLES = example("ptxmm measure wait-cost", "ptxmm measure --all --plot pictures --json > all.json", codes=CODES)
 
 
-@click.command(epilog=f"{CODES}\n{EXAMPLES}")
+@click.command(epilog=EXAMPLES)
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Measure everything.")
 @click.option("--list", "listed", is_flag=True, help="Say what can be measured, and which claims it looks at.")
@@ -142,8 +142,7 @@ def _read(path: Path) -> list[Measurement]:
             raise ValueError("not a list")
         return [_judged(from_json(each)) for each in found]
     except (ValueError, TypeError, KeyError, AttributeError) as wrong:
-        at = Span(str(path), 1, 1)
-        raise InputError(f"this is not what `ptxmm measure --json` writes: {wrong}", at) from wrong
+        raise InputError("this is not what `ptxmm measure --json` writes", Span(str(path), 0, 0)) from wrong
 
 
 def _measured(measure: Measure, machine: Machine, seconds: float, seed: int) -> tuple[Measurement, bool]:

@@ -31,14 +31,14 @@ Exit codes:
   0  everything is as expected
   1  something differs from what its test expects
   2  a test, a model or the command line cannot be read
-  3  only "unknown" (a time-out, a loop cut at the bound) stands between and 0
+  3  only "unknown" (a time-out, a loop cut at the bound) stands between this and 0
 """
 
 
-def example(*lines: str, codes: bool = True) -> str:
-    """The end of a command's help: the exit codes and an example."""
+def example(*lines: str, codes: str = "") -> str:
+    """The end of a command's help: its exit codes and an example."""
     shown = "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
-    return f"{EXIT_CODES}\n{shown}" if codes else shown
+    return f"{codes}\n{shown}" if codes else shown
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:

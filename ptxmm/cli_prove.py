@@ -22,13 +22,11 @@ Exit codes:
   0  everything is proved, and every hypothesis is needed
   1  something is not proved, or a hypothesis is idle
   2  a model or the command line cannot be read
-  3  only "unknown" (the solver gave up) stands between and 0
+  3  only "unknown" (the solver gave up) stands between this and 0
 """
 
 
-@click.command(
-    epilog=f"{CODES}\n{example('ptxmm prove --all', 'ptxmm prove visible-after-close -m ptx-9.4', codes=False)}"
-)
+@click.command(epilog=example("ptxmm prove --all", "ptxmm prove visible-after-close -m ptx-9.4", codes=CODES))
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Prove all theorems.")
 @click.option("--list", "listed", is_flag=True, help="Say what the theorems are.")

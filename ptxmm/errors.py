@@ -11,7 +11,10 @@ SHOWN = 160
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where in a user's file something stands: `line` and `column` count from 1, `source` is the whole line."""
+    """Where in a user's file something stands: `line` and `column` count from 1, `source` is the whole line.
+
+    The line 0 is that of what is said of a whole file, and the path is empty where no file is spoken of.
+    """
 
     path: str
     line: int
@@ -33,6 +36,8 @@ class InputError(PtxmmError):
       st.weak.gpu [x], 1
             ^^^
       hint: write `st.relaxed.gpu` for a strong store
+    >>> print(InputError("this is a folder, not a test", Span("litmus", 0, 0)))
+    litmus: error: this is a folder, not a test
     """
 
     def __init__(self, message: str, at: Span, hint: str = "") -> None:
@@ -41,7 +46,8 @@ class InputError(PtxmmError):
 
     def __str__(self) -> str:
         at = self.at
-        head = f"{printable(at.path)}:{at.line}:{at.column}: error: {self.message}"
+        where = f"{printable(at.path)}:{at.line}:{at.column}" if at.line else printable(at.path)
+        head = f"{where}: error: {self.message}" if where else self.message
         return "\n".join([head, *excerpt(at), *([f"  hint: {self.hint}"] if self.hint else [])])
 
 

@@ -18,7 +18,7 @@ def read_text(path: Path, what: str = "test", *, otherwise: str | None = None, l
     Regular files and character devices are read, and the pipes below `/dev` (`/dev/stdin`, `/dev/fd/63`), which are the
     process's own; any other special file could keep the reader waiting for ever.
     """
-    start = Span(str(path), 1, 1)
+    start = Span(str(path), 0, 0)
     try:
         _ensure_readable(path, what, start)
         with path.open("rb") as file:

@@ -491,3 +491,48 @@ def test_a_question_that_is_given_up_is_unknown_and_not_without_condition(
     code, out, _ = run(capsys, "check", path, "--timeout", "0.001", "-j", "1")
     assert "unknown: time-out" in out
     assert code == 3
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("prove nosuch", "ptxmm: no theorem is called `nosuch`"),
+        ("check mp.lit -m nosuch", "ptxmm: no model is called `nosuch`"),
+        ("check README.md", "README.md: error: no reader for the ending `.md`"),
+        ("compare runs.jsonl", "ptxmm: runs.jsonl: there is no such file or folder"),
+        ("compare runs.jsonl.gz", "ptxmm: runs.jsonl.gz: there is no such file or folder"),
+        ("compare *.jsonl", "ptxmm: *.jsonl: no file matches"),
+        ("compare README.md", "ptxmm: README.md:1:1: error: this is no line of a log of `ptxmm run`"),
+        (
+            "compare README.gz",
+            "ptxmm: README.gz: error: cannot read the file: it is not a whole log compressed by gzip",
+        ),
+        ("compare .", "ptxmm: .: error: this is a folder, not a log"),
+        ("measure --from README.md", "ptxmm: README.md: error: this is not what `ptxmm measure --json` writes"),
+    ],
+)
+def test_a_message_names_a_line_only_where_there_is_one_and_speaks_no_python(
+    command: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    for name in ("README.md", "README.gz"):
+        (tmp_path / name).write_text("# A page\n", encoding="utf-8")
+    code, _, err = run(capsys, *command.split())
+    assert (code, err.splitlines()[0]) == (2, told)
+
+
+def test_an_unknown_ending_is_answered_with_the_option(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "mp.txt").write_text("ptx mp\n", encoding="utf-8")
+    assert "hint: name the format: `--from lit|dartagnan|nvidia`" in run(capsys, "check", tmp_path / "mp.txt")[2]
+
+
+@pytest.mark.parametrize("command", ["show", "outcomes"])
+def test_a_command_that_compares_nothing_has_no_exit_code_for_a_difference(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "differs from what its test expects" in run(capsys, "check", "--help")[1]
+    assert "differs" not in run(capsys, command, "--help")[1]

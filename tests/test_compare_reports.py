@@ -80,6 +80,7 @@ def test_several_logs_and_processes_give_what_one_gives(tmp_path: Path) -> None:
     one = log(tmp_path, AGREES, SEEN, BROKEN)
     two = log(tmp_path, MERGED, SKIPPED, name="more.jsonl.gz")
     assert invoked(one, two, "-j", "2") == invoked(one, two, "-j", "1")
+    assert invoked(str(tmp_path / "*.jsonl*")) == invoked(one, two, one)
 
 
 def test_a_log_is_read_as_it_was_written_or_not_at_all(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from ptxmm.cli import cli
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
-from ptxmm.gpu.launch import Done, Job, Started
+from ptxmm.gpu.launch import MISSING, Done, Job, Started
 from ptxmm.gpu.log import Device, Profile, Run, to_line
 from ptxmm.gpu.profiles import PROFILES, USUAL
 from ptxmm.gpu.runs import Wish, runs
@@ -31,6 +30,7 @@ from ptxmm.program import Program
 from ptxmm.report.run import RunReport
 from ptxmm.syntax.lit import read
 
+LIBRARY = Path(__file__).parent.parent / "litmus"
 MP = """ptx MP
 .global .u32 x; .global .u32 f;
 thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1; }
@@ -188,10 +188,10 @@ def test_a_line_says_how_often_the_condition_held_in_the_test_and_in_its_control
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
 def test_without_cupy_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "mp.lit").write_text(MP, encoding="utf-8")
-    command = [sys.executable, "-m", "ptxmm", "run", str(tmp_path / "mp.lit")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"ptxmm: no GPU can be used: install CuPy .*\n", done.stderr)
+    for words in (["run", str(tmp_path / "mp.lit")], ["measure", "wait-cost"]):
+        command = [sys.executable, "-m", "ptxmm", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"ptxmm: {MISSING}\n")
 
 
 def test_emit_writes_the_kernels_without_a_gpu(tmp_path: Path) -> None:
@@ -200,6 +200,12 @@ def test_emit_writes_the_kernels_without_a_gpu(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert (tmp_path / "out" / "MP.ptx").read_text(encoding="utf-8") == kernel(only(MP)).text
     assert done.output == f"MP: {tmp_path / 'out' / 'MP.ptx'} (PTX 7.0, sm_70)\n"
+
+
+def test_emit_names_files_as_pictures_are_named(tmp_path: Path) -> None:
+    words = ["run", str(LIBRARY / "basic" / "MP.lit"), "-k", "relaxed", "--emit", str(tmp_path)]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["MP-relaxed.ptx"]
 
 
 def test_the_usual_profiles_are_profiles() -> None:

@@ -13,6 +13,7 @@ from ptxmm.errors import InputError, Span, near
 from ptxmm.files import read_text
 from ptxmm.model import Model
 from ptxmm.resources import models_dir
+from ptxmm.terms import NOWHERE
 
 __all__ = ["DEFAULT_MODEL", "read_model", "shipped_models"]
 
@@ -109,11 +110,11 @@ def _find(name_or_path: str) -> Path:
     hint = (
         near(name_or_path, shipped_models()) or f"there are {', '.join(shipped_models())}, and files that end in `.cat`"
     )
-    raise InputError(f"no model is called `{name_or_path}`", Span(name_or_path, 1, 1), hint)
+    raise InputError(f"no model is called `{name_or_path}`", NOWHERE, hint)
 
 
 def _text(path: Path) -> Source:
     text = read_text(path, "model", otherwise="latin-1")
     if len(text) > LARGEST:
-        raise InputError("the file is too large for a model", Span(str(path), 1, 1))
+        raise InputError("the file is too large for a model", Span(str(path), 0, 0))
     return Source(str(path), text)

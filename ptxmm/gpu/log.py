@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -174,8 +175,9 @@ def _text(path: Path) -> str:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             return file.read()
-    except (OSError, EOFError, ValueError) as failed:
-        raise InputError(f"cannot read the log: {failed}", Span(str(path), 1, 1)) from None
+    except (OSError, EOFError, ValueError, zlib.error) as failed:
+        reason = getattr(failed, "strerror", None) or "it is not a whole log compressed by gzip"
+        raise InputError(f"cannot read the file: {reason}", Span(str(path), 0, 0)) from None
 
 
 def from_line(line: str, at: Span) -> Run:
@@ -185,7 +187,7 @@ def from_line(line: str, at: Span) -> Run:
         told = found.pop("hash")
         run = _run(found)
     except (ValueError, TypeError, KeyError, AttributeError) as wrong:
-        raise InputError(f"this is no line of a log of `ptxmm run`: {wrong}", at) from wrong
+        raise InputError("this is no line of a log of `ptxmm run`", at) from wrong
     if run.format != FORMAT:
         raise InputError(f"this log has format {run.format}, and this is read: {FORMAT}", at)
     if told != run.hash:

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.launch import MISSING, Done, Job, Started, serve
+from ptxmm.gpu.launch import UNUSABLE, Done, Job, Started, serve
 from ptxmm.gpu.log import Device
 
 AHEAD = 24
@@ -64,12 +64,12 @@ class Process:
         process.start()
         there.close()
         try:
-            answer = here.recv() if here.poll(START) else "it did not answer"
+            answer = here.recv() if here.poll(START) else f"{UNUSABLE}: it did not answer"
         except EOFError:
-            answer = "the process that uses it ended"
+            answer = f"{UNUSABLE}: the process that uses it ended"
         if not isinstance(answer, Device):
             process.kill()
-            raise NoGpu(f"{MISSING} ({answer})")
+            raise NoGpu(answer)
         return cls(process, here, answer)
 
     def end(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ptxmm.check import check
-from ptxmm.errors import InputError, Span, near
+from ptxmm.errors import InputError, near
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.prove.arithmetic import SIGN_FLIP, Arithmetic
@@ -26,6 +26,7 @@ from ptxmm.prove.results import Dropped, Result
 from ptxmm.prove.statement import Theorem
 from ptxmm.solve import Truth
 from ptxmm.syntax.lit import read
+from ptxmm.terms import NOWHERE
 
 Statement = Theorem | Arithmetic | AnyPredicate | FlipSeen | Composition
 
@@ -51,7 +52,7 @@ def named(names: Sequence[str]) -> tuple[Statement, ...]:
     for name in names:
         if name not in known:
             hint = near(name, known) or f"there are {', '.join(known)}"
-            raise InputError(f"no theorem is called `{name}`", Span(name, 1, 1), hint)
+            raise InputError(f"no theorem is called `{name}`", NOWHERE, hint)
     return tuple(known[name] for name in names) if names else STATEMENTS
 
 

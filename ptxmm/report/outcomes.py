@@ -30,7 +30,8 @@ def outcomes_text(outcomes: Outcomes | Result, width: int = 100) -> str:
     """
     if isinstance(outcomes, Result):
         reason = "" if outcomes.verdict == "error" else f": {outcomes.why}"
-        return f"Test {outcomes.name}\n{outcomes.verdict.capitalize()} under {outcomes.model}{reason}"
+        under = f" under {outcomes.model}" if outcomes.model else ""
+        return f"Test {outcomes.name}\n{outcomes.verdict.capitalize()}{under}{reason}"
     positive = sum(state.satisfies for state in outcomes.states)
     negative = len(outcomes.states) - positive
     lines = [f"Test {outcomes.name} {_kind(outcomes)}".rstrip(), f"States {len(outcomes.states)}"]

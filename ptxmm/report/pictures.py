@@ -15,27 +15,41 @@ from ptxmm.verdict import Execution, Race, Result
 
 
 @dataclass(slots=True)
+class FreshNames:
+    """Names of files in a folder, each of which is given once.
+
+    >>> names = FreshNames()
+    >>> names.of("MP[relaxed]"), names.of("MP[relaxed]")
+    ('MP-relaxed', 'MP-relaxed.2')
+    """
+
+    given: set[str] = field(default_factory=set)
+
+    def of(self, text: str) -> str:
+        """A name that every file system takes and no file of this run has, after `text`."""
+        stem = name = file_name(text)
+        number = 1
+        while name in self.given:
+            number += 1
+            name = f"{stem}.{number}"
+        self.given.add(name)
+        return name
+
+
+@dataclass(slots=True)
 class Pictures:
     """A folder of pictures, made when the first is written; no picture replaces another of the same run."""
 
     folder: Path
-    written: set[str] = field(default_factory=set)
+    names: FreshNames = field(default_factory=FreshNames)
 
     def add(self, result: Result) -> None:
         """Write the pictures of a result."""
         title = f"{result.name} under {result.model}: {verdict_words(result)}"
         for stem, execution, race in _executions(result):
-            name = self._fresh(stem)
+            name = self.names.of(stem)
             self._write(name + ".svg", execution_svg(execution, result.program, race, title=title))
             self._write(name + ".dot", execution_dot(execution, result.program, race))
-
-    def _fresh(self, stem: str) -> str:
-        name, number = stem, 1
-        while name in self.written:
-            number += 1
-            name = f"{stem}.{number}"
-        self.written.add(name)
-        return name
 
     def _write(self, name: str, text: str) -> None:
         try:

@@ -21,8 +21,8 @@ def read_programs(path: Path, format: str | None = None) -> tuple[Program, ...]:
     if form not in FORMATS.values():
         raise InputError(
             f"no reader for the ending `{path.suffix}`",
-            Span(name, 1, 1),
-            f"name the format: {', '.join(FORMATS.values())}",
+            Span(name, 0, 0),
+            f"name the format: `--from {'|'.join(FORMATS.values())}`",
         )
     read = cast(Callable[[str, str], tuple[Program, ...]], import_module(f"ptxmm.syntax.{form}").read)
     return read(read_text(path), name)

@@ -33,7 +33,7 @@ def read(text: str, path: str) -> tuple[Program, ...]:
         except InputError as wrong:
             raise source.in_file(wrong) from None
         except RecursionError:
-            raise InputError("the test is nested too deeply", Span(path, 1, 1)) from None
+            raise InputError("the test is nested too deeply", Span(path, 0, 0)) from None
     return tuple(programs)
 
 

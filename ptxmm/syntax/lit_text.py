@@ -113,7 +113,7 @@ def blank(text: str) -> str:
 def sources(text: str, path: str) -> Iterator[Source]:
     """The text of each test of a file: one, or one for each row of `variants`."""
     if len(text) > LARGEST:
-        raise InputError(f"the file is too large: a test has at most {LARGEST} characters", Span(path, 1, 1))
+        raise InputError(f"the file is too large: a test has at most {LARGEST} characters", Span(path, 0, 0))
     clean = blank(text)
     head = HEAD.search(clean)
     if head is None:
