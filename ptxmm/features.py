@@ -61,6 +61,11 @@ ASYNCHRONOUS: dict[type, tuple[str, ...]] = {
 
 def needs(program: Program) -> Iterator[str]:
     """The features (`model.FEATURES`) that a test's code needs; accesses of different sizes are not looked at."""
+    for item in program.objects:
+        if item.mbarrier is not None:
+            yield "mbarriers"
+        if item.tensormap is not None:
+            yield "tensormap"
     for view in program.views:
         yield VIEWS[view.proxy]
     for thread in program.threads:

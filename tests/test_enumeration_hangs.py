@@ -103,6 +103,7 @@ def test_under_hsa_the_first_thread_that_can_go_on_does() -> None:
     assert not hangs(program(*three[1:], waiter("D", cta(3), "f")), "hsa")
 
 
+@pytest.mark.slow
 def test_a_loop_that_counts_is_not_known_to_end() -> None:
     counting = thread("B", B, label("again"), atom("add", "r", "n", 1), bra("again", equal("q", 0)))
     assert hang(program(setter(), counting)).verdict == "unknown"

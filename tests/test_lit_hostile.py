@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxmm.errors import InputError
@@ -101,17 +101,20 @@ def mutants(draw: st.DrawFn) -> str:
     return text
 
 
+@settings(deadline=None)
 @given(mutants())
 def test_a_mutilated_test_is_read_or_refused(text: str) -> None:
     survives(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join))
 def test_any_pieces_of_the_language_are_read_or_refused(text: str) -> None:
     survives("ptx t .global .u32 x; .global .u32 a[2]; thread A @ d0.c0.b0 { " + text)
     survives("ptx t .global .u32 x; " + text)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     survives(text)

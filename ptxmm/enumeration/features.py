@@ -49,9 +49,13 @@ ALWAYS: dict[type, tuple[str, ...]] = {
 
 
 def used(program: Program) -> set[str]:
-    """The `model.FEATURES` that the views and the code of a test use, mixed sizes apart."""
+    """The `model.FEATURES` that the declarations and the code of a test use, mixed sizes apart."""
+    declared = {"mbarriers" for item in program.objects if item.mbarrier is not None}
+    declared |= {"tensormap" for item in program.objects if item.tensormap is not None}
     views = {"alias" if view.proxy is Proxy.GENERIC else str(view.proxy) for view in program.views}
-    return views.union(feature for thread in program.threads for item in thread.body for feature in needs(item))
+    return (views | declared).union(
+        feature for thread in program.threads for item in thread.body for feature in needs(item)
+    )
 
 
 def needs(item: Statement) -> Iterator[str]:
