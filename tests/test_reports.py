@@ -11,6 +11,7 @@ import pytest
 from executions import AS_EXPECTED, EVERY, MESSAGE, PROGRAM, RACE, SURPRISE, UNKNOWN, UNREADABLE, UNSUPPORTED
 
 from ptxmm.arith import U32, Type
+from ptxmm.report.columns import lay_out
 from ptxmm.report.dot import execution_dot
 from ptxmm.report.json import check_report, outcomes_report
 from ptxmm.report.outcomes import outcomes_text
@@ -18,7 +19,7 @@ from ptxmm.report.sarif import sarif_report
 from ptxmm.report.svg import execution_svg
 from ptxmm.report.text import Standing, TextReport, exit_code, standing
 from ptxmm.report.witness import evidence, execution_text
-from ptxmm.verdict import Answer, Outcomes, Result, State
+from ptxmm.verdict import Answer, Execution, Happening, Outcomes, Result, State
 
 
 def text_of(*results: Result, colour: bool = False, unicode: bool = True) -> list[str]:
@@ -268,3 +269,12 @@ def test_outcomes_in_json_keep_values_by_column() -> None:
     (found,) = json.loads(outcomes_report([outcomes("exists", True)]))["results"]
     assert (found["columns"], found["types"]) == (["A.r0", "x"], ["u32", "s32"])
     assert found["states"] == [{"values": [0, 0xFFFFFFFF], "satisfies": True}]
+
+
+def test_edges_between_two_rows_come_in_the_order_of_the_accesses() -> None:
+    copied = range(40)
+    reads = tuple(Happening(n, "R", "A", n, "copy", f"s[{n}]", 0) for n in copied)
+    first = tuple(Happening(100 + n, "I", None, 0, "", f"s[{n}]", 0) for n in copied)
+    edges = {"rf": frozenset((100 + n, n) for n in reversed(copied))}
+    notes = [edge.note for edge in lay_out(Execution((*first, *reads), edges)).edges]
+    assert notes == [f"s[{n}] = 0" for n in copied]

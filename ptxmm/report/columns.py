@@ -148,7 +148,7 @@ def _edges(execution: Execution, columns: tuple[Column, ...]) -> tuple[Edge, ...
         Edge(name, label.get(a, INIT), label.get(b, INIT), _note(name, events[b]))
         for name, pairs in execution.edges.items()
         if name not in SHAPE
-        for a, b in pairs
+        for a, b in sorted(pairs)
         if label.get(a) != label.get(b) and not (name == "co" and a not in label)
     )
     rank = {"rf": 0, "co": 1, "fr": 2}
