@@ -148,18 +148,17 @@ def _state(encoding: Encoding, assignment: dict[int, bool], leaves: list[Leaf], 
 
 
 def _doubt(encoding: Encoding, options: Options) -> str:
-    """Why the states may be not all, or nothing: loops cut, undefined accesses, a mixed-size race."""
+    """Why the states may be not all, or nothing: loops cut, or a mixed-size race."""
     graph = encoding.graph
     mixes = may_mix(encoding)
-    if graph.cut == -1 and encoding.bad == -1 and not mixes:
+    if graph.cut == -1 and not mixes:
         return ""
     prefix = encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
     pairs = race_pairs(prefix) or []
     mixed = prefix.formulas.disj([pair.literal for pair in pairs if pair.mixed])
-    answers = ask(prefix, {"cut": prefix.graph.cut, "bad": prefix.bad, "mixed": mixed})
+    answers = ask(prefix, {"cut": prefix.graph.cut, "mixed": mixed})
     whys = {
         "cut": f"a loop was cut after {options.bound} repetitions",
-        "bad": "an execution reaches an undefined access",
         "mixed": "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)",
     }
     return next((why for name, why in whys.items() if answers[name].truth is not Truth.UNSAT), "")

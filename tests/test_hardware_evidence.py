@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ LOGS = sorted((Path(__file__).parent / "hardware").glob("*.jsonl*"))
 EVIDENCE = pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
 FAILURES = (Standing.FORBIDDEN_SEEN, Standing.BROKEN)
 QUICK_TESTS = 100
+FOUND = json.loads((Path(__file__).parent / "hardware" / "findings.json").read_text())
 
 
 def failures(tests: list[tuple[Run, ...]]) -> list[Comparison]:
@@ -29,13 +31,13 @@ def failures(tests: list[tuple[Run, ...]]) -> list[Comparison]:
 def test_no_state_that_a_gpu_reached_is_forbidden_in_a_sample_of_each_log(log: Path) -> None:
     tests = sorted(by_test(read_log(log)), key=lambda runs: runs[0].hash)
     assert tests
-    assert not failures(tests[:QUICK_TESTS])
+    assert {result.name for result in failures(tests[:QUICK_TESTS])} <= FOUND.keys()
 
 
 @pytest.mark.slow
 @EVIDENCE
-def test_no_state_that_a_gpu_reached_is_forbidden(log: Path) -> None:
-    assert not failures(by_test(read_log(log)))
+def test_no_state_that_a_gpu_reached_is_forbidden_beside_the_findings(log: Path) -> None:
+    assert {result.name for result in failures(by_test(read_log(log)))} == FOUND.keys()
 
 
 def test_a_forbidden_state_in_a_recorded_log_is_found(tmp_path: Path) -> None:

@@ -35,7 +35,17 @@ def asked_of(program: Program, model: Model, options: Options, leaves: tuple[Lea
     *found, last = [*reached(program, model, options, wanted, () if asks is None else (asks,)), None]
     asked = found.pop() if asks is not None else last
     told = [replace(state, verdict=one.verdict, why=one.why) for state, one in zip(states, found, strict=True)]
+    if any(state.verdict == "forbidden" for state in told):
+        told = _unpromised(program, model, options, told)
     return tuple(_explained(program, model, options, leaves, state) for state in told), asked
+
+
+def _unpromised(program: Program, model: Model, options: Options, states: list[Seen]) -> list[Seen]:
+    """States that the model forbids, of a test that reaches an undefined step: PTX promises nothing of them."""
+    steps = check(program, model, replace(options, properties=frozenset({"undefined"}))).undefined
+    if steps.verdict != "yes":
+        return states
+    return [replace(s, verdict="undefined", why=steps.why) if s.verdict == "forbidden" else s for s in states]
 
 
 def _explained(program: Program, model: Model, options: Options, leaves: tuple[Leaf, ...], state: Seen) -> Seen:

@@ -14,6 +14,7 @@ class Standing(StrEnum):
 
     FORBIDDEN_SEEN = "FORBIDDEN BUT SEEN"
     BROKEN = "no evidence"
+    UNDEFINED = "undefined"
     UNKNOWN = "unknown"
     AGREE = "agree"
     SEEN = "allowed, seen"

@@ -32,6 +32,8 @@ class Results:
         self.bodies = [
             Body(program, self.layout, number, self.code, self.initial) for number in range(len(program.threads))
         ]
+        self.judged: list[Body] = []
+        self.status: dict[int, int] = {}
         self.places = self._result_places()
         self.meetings = 0
 

@@ -16,6 +16,7 @@ MARKS = {
     Standing.FORBIDDEN_SEEN: ("✗", "x", "31;1"),
     Standing.BROKEN: ("!", "!", "31;1"),
     Standing.UNKNOWN: ("?", "?", "33"),
+    Standing.UNDEFINED: ("~", "~", "33"),
     Standing.AGREE: ("✓", "+", "32"),
     Standing.SEEN: ("✓", "+", "32"),
     Standing.NOT_SEEN: ("○", "o", "36"),

@@ -17,6 +17,7 @@ COLOURS = {
     Standing.FORBIDDEN_SEEN: "#cf222e",
     Standing.BROKEN: "#cf222e",
     Standing.UNKNOWN: "#8250df",
+    Standing.UNDEFINED: "#8250df",
     Standing.AGREE: "#1a7f37",
     Standing.SEEN: "#0969da",
     Standing.NOT_SEEN: "#0969da",
