@@ -166,3 +166,16 @@ def test_runs_are_joined_by_test_and_text() -> None:
         (ran(mp("relaxed"), WEAK),),
         (changed,),
     ]
+
+
+def test_a_state_of_a_test_that_reaches_an_undefined_step_is_no_finding() -> None:
+    text = """ptx twice
+.shared @ d0.c0.b0 .mbarrier m(1);
+.global .u32 x;
+thread A @ d0.c0.b0 { mbarrier.init.shared::cta.b64 [m], 1; st.weak.global.u32 [x], 1; }
+exists (x == 2)
+"""
+    (program,) = read(text, "twice.lit")
+    result = compare((ran(program, {(2,): 5}),), model("ptx-9.4"), Options())
+    assert result.standing is Standing.UNDEFINED
+    assert "valid already" in result.told
