@@ -81,7 +81,9 @@ def _thread(mine: Thread, its: Thread) -> Iterator[str]:
 def _in_pieces(rest: list[Statement], statement: Statement, its: Thread) -> int:
     """How many of the next instructions are the pieces of an atomic operation, through registers of their own."""
     match [statement, *rest[:2]]:
-        case [Atomic() as atomic, Load(dst=(str(old),)), Assign(dst=new)] if old != new and not {old, new} & set(its.types):
+        case [Atomic() as atomic, Load(dst=(str(old),)), Assign(dst=new)]:
+            if old == new or {old, new} & set(its.types):
+                return 0
             expected = pieces(atomic, old, new)
             return len(expected) if expected is not None and tuple(rest[: len(expected)]) == expected else 0
     return 0
