@@ -60,7 +60,12 @@ def reaches_all(test: Program, under: str) -> None:
         assert before <= states(control.program, under), control.kind
 
 
-@pytest.mark.parametrize("under", shipped_models())
+SLOWER = ("ptx-7.5", "ptx-9.4-strict", "ptx-9.4-literal")
+
+
+@pytest.mark.parametrize(
+    "under", [pytest.param(name, marks=pytest.mark.slow if name in SLOWER else ()) for name in shipped_models()]
+)
 @QUICK
 @given(test=programs(ALL - {"mixed"}))
 def test_a_control_reaches_every_final_state_of_its_test(under: str, test: Program) -> None:

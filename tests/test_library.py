@@ -39,14 +39,18 @@ def check_stated(path: Path, models: tuple[str, ...]) -> None:
         assert result.ok or models, (result.name, result.model)
 
 
-# The protocols take longest, and say the same under most models: the others are for the slow tier.
-@pytest.mark.parametrize("path", FILES, ids=title)
+PROTOCOLS = [path for path in FILES if path.parent.name == "protocols"]
+QUICK_PROTOCOLS = PROTOCOLS[::2]
+
+
+# The protocols take longest, and say the same under most models: the rest of them is for the slow tier.
+@pytest.mark.parametrize("path", [p for p in FILES if p not in PROTOCOLS or p in QUICK_PROTOCOLS], ids=title)
 def test_each_test_gets_the_verdicts_it_states(path: Path) -> None:
-    check_stated(path, (DEFAULT_MODEL,) if path.parent.name == "protocols" else ())
+    check_stated(path, (DEFAULT_MODEL,) if path in PROTOCOLS else ())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name == "protocols"], ids=title)
+@pytest.mark.parametrize("path", PROTOCOLS, ids=title)
 def test_each_protocol_gets_the_verdicts_it_states_under_every_model(path: Path) -> None:
     check_stated(path, ())
 
@@ -60,11 +64,11 @@ def wrong(result: Result) -> bool:
     return standing(result) not in (Standing.EXPECTED, Standing.UNKNOWN)
 
 
-# The second engine cuts the waits of the protocols at the bound and takes long to say so: they are for the slow tier.
+# The second engine takes longest for the waits of protocols: they, and most of the other tests, are for the slow tier.
 WITHOUT_WAITS = [path for path in FILES if path.parent.name != "protocols"]
 
 
-@pytest.mark.parametrize("path", WITHOUT_WAITS, ids=title)
+@pytest.mark.parametrize("path", WITHOUT_WAITS[::4], ids=title)
 def test_the_second_engine_agrees_under_the_default_model(path: Path) -> None:
     assert not [(r.name, r.surprises, r.why) for r in results(path, *QUICKLY) if wrong(r)]
 

@@ -26,6 +26,7 @@ EVERYTHING = Options(properties=frozenset({"outcome", "race", "hang", "undefined
 SHOWN = replace(EVERYTHING, witness=True)
 MODEL = read_model("ptx-9.4")
 FILES = sorted(path for folder in ("mbarrier", "cluster") for path in (LIBRARY / folder).glob("*.lit"))
+QUICK = FILES[::6]
 
 
 def ring(stages: int, rounds: int, fence: str = "fence.proxy.async.shared::cta;") -> str:
@@ -78,7 +79,10 @@ def test_a_ring_is_right_with_a_proxy_fence_and_races_without(tmp_path: Path) ->
     assert verdicts(read(ring(2, 2, ""), tmp_path))[:2] == ("allowed", "yes")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, id=p.stem, marks=() if p in QUICK else pytest.mark.slow) for p in FILES],
+)
 def test_what_is_certain_beforehand_changes_no_verdict(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = [replace(program, expects=()) for program in read_programs(path)[:3]]
     known = [verdicts(program) for program in programs]

@@ -69,6 +69,7 @@ FALSE: dict[str, Callable[..., Formula]] = {
 }
 
 
+@pytest.mark.slow
 @EACH_LINK
 def test_what_does_not_follow_is_not_proved(link: Link) -> None:
     if link.name in FALSE:
