@@ -79,7 +79,16 @@ def transcript(text: str) -> list[tuple[str, str]]:
     return [(command, output.strip("\n")) for command, output in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=str)
+LONGEST = "prove grid-barrier-by-sign-flip"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=str(block), marks=pytest.mark.slow if LONGEST in block.text else ())
+        for block in blocks("console")
+    ],
+)
 def test_every_transcript_shows_what_the_command_prints(block: Block) -> None:
     shown = transcript(block.text)
     assert shown

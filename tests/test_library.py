@@ -40,7 +40,7 @@ def check_stated(path: Path, models: tuple[str, ...]) -> None:
 
 
 PROTOCOLS = [path for path in FILES if path.parent.name == "protocols"]
-QUICK_PROTOCOLS = PROTOCOLS[::2]
+QUICK_PROTOCOLS = PROTOCOLS[::4]
 
 
 # The protocols take longest, and say the same under most models: the rest of them is for the slow tier.
@@ -68,7 +68,7 @@ def wrong(result: Result) -> bool:
 WITHOUT_WAITS = [path for path in FILES if path.parent.name != "protocols"]
 
 
-@pytest.mark.parametrize("path", WITHOUT_WAITS[::4], ids=title)
+@pytest.mark.parametrize("path", WITHOUT_WAITS[::6], ids=title)
 def test_the_second_engine_agrees_under_the_default_model(path: Path) -> None:
     assert not [(r.name, r.surprises, r.why) for r in results(path, *QUICKLY) if wrong(r)]
 

@@ -20,7 +20,7 @@ def code(body: str) -> str:
     return f"{MEMORY}thread A @ d0.b0 {{ {body} }}"
 
 
-ROWS = "".join(f"v{i} | {i}\n" for i in range(3000))
+ROWS = "".join(f"v{i} | {i}\n" for i in range(1200))
 LARGE = {
     "parentheses": code("r = " + "(" * 5000 + "1" + ")" * 5000 + ";"),
     "signs": code("r = " + "-" * 20000 + "1;"),

@@ -47,8 +47,12 @@ from ptxmm.syntax.lit import read
 PTX = ("ptx-6.0", "ptx-9.4", "ptx-7.5")
 THEOREMS = [one for one in STATEMENTS if isinstance(one, Theorem)]
 LIBRARY = Path(__file__).parent.parent / "litmus"
-CASES = [pytest.param(one, name, id=f"{one.name}-{name}") for one in STATEMENTS for name in PTX
-         if stated_of(one, shipped(name))]  # fmt: skip
+CASES = [
+    pytest.param(one, name, id=f"{one.name}-{name}", marks=() if name == "ptx-9.4" else pytest.mark.slow)
+    for one in STATEMENTS
+    for name in PTX
+    if stated_of(one, shipped(name))
+]
 
 
 def truth_of(theorem: Theorem, model: Model) -> Truth:
