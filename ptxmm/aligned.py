@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxmm.events import Event, EventGraph, same_cta
+from ptxmm.events import Event, EventGraph, same_warp
 from ptxmm.formula import Lit
 from ptxmm.program import Barrier, ClusterBarrier, TensormapCopy
-from ptxmm.values import Table, combined
+from ptxmm.values import Table, booleans, combined
 
 REASON = "is executed by some lanes of its warp and not by others"
 
@@ -22,8 +22,7 @@ def divergent(graph: EventGraph) -> Iterator[tuple[Lit, str]]:
     lanes = [index for index, thread in enumerate(threads) if thread.place.lane is not None]
     for one in lanes:
         for other in lanes:
-            same = same_cta(threads[one], threads[other]) and threads[one].place.warp == threads[other].place.warp
-            if one != other and same:
+            if one != other and same_warp(threads[one], threads[other]):
                 for kind in (Barrier, ClusterBarrier, TensormapCopy):
                     yield from _alone(graph, _executed(graph, one, kind), _executed(graph, other, kind), other)
 
@@ -59,6 +58,5 @@ def _alone(graph: EventGraph, mine: list[Event], others: list[Event], other: int
 def _count(graph: EventGraph, events: list[Event]) -> Table:
     count: Table = {0: 1}
     for event in events:
-        step: Table = {1: 1} if event.guard == 1 else {0: -event.guard, 1: event.guard}
-        count = combined(graph.formulas, count, step, lambda a, b: a + b)
+        count = combined(graph.formulas, count, booleans(event.guard), lambda a, b: a + b)
     return count

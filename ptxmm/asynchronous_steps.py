@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmm.errors import Undecided
-from ptxmm.events import Ending, same_cta
+from ptxmm.events import Ending, same_warp
 from ptxmm.formula import Lit
 from ptxmm.program import (
     Asynchronous,
@@ -93,8 +93,8 @@ class Steps:
                 raise Undecided(self.walk.tell(statement, "has a mask that is not the same in every execution"))
             mask = next(iter(values)) & mask
         place = self.walk.thread.place
-        beside = [t.place for t in self.walk.program.threads if same_cta(t, self.walk.thread)]
-        lanes = sorted(p.lane for p in beside if p.warp == place.warp and p.lane is not None and mask >> p.lane & 1)
+        beside = [t.place.lane for t in self.walk.program.threads if same_warp(t, self.walk.thread)]
+        lanes = sorted(other for other in beside if other is not None and mask >> other & 1)
         if lane not in lanes:
             return -1
         if len(lanes) == 1:

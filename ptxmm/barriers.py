@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ptxmm.errors import Undecided
-from ptxmm.events import Event, EventGraph, same_cta
+from ptxmm.events import Event, EventGraph, same_warp
 from ptxmm.formula import Lit
 from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, Scope, WarpSync
 from ptxmm.tags import includes
-from ptxmm.values import Table, combined
+from ptxmm.values import Table, booleans, combined
 
 Group = tuple[object, ...]
 WARP = 32
@@ -70,10 +70,7 @@ class Barriers:
         return [
             index
             for index, thread in enumerate(self.program.threads)
-            if same_cta(thread, mine)
-            and thread.place.warp == mine.place.warp
-            and thread.place.lane is not None
-            and mask >> thread.place.lane & 1
+            if same_warp(thread, mine) and thread.place.lane is not None and mask >> thread.place.lane & 1
         ]
 
     def _participants(self, members: Members) -> list[int]:
@@ -104,8 +101,7 @@ class Barriers:
         for event in events:
             before = counts.get(event.thread, {0: 1})
             found[event.id] = before
-            step: Table = {1: event.guard} if event.guard == 1 else {0: -event.guard, 1: event.guard}
-            counts[event.thread] = combined(formulas, before, step, lambda a, b: a + b)
+            counts[event.thread] = combined(formulas, before, booleans(event.guard), lambda a, b: a + b)
         return found
 
     def _count_cluster(self, members: Members) -> None:

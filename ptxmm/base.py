@@ -107,7 +107,7 @@ class Base:
                 live = ("LIVE",) if event.thread >= 0 and event.kind in "RW" and self._declared(event) else ()
                 for name in (*self._names(event), *live):
                     masks[name] = masks.get(name, 0) | bit
-        for event in self.inflight.lent():
+        for event in self.inflight.lent:
             if event.guard != -1 and self.inflight.is_far(event):
                 masks["FAR"] = masks.get("FAR", 0) | 1 << event.id
         return masks
@@ -119,7 +119,7 @@ class Base:
     def _lent(self) -> Set:
         """Uses of shared memory from elsewhere, where all threads of its CTA have ended."""
         must, may = 0, dict[int, Lit]()
-        for event in self.inflight.lent():
+        for event in self.inflight.lent:
             literal = self.formulas.both(event.guard, self.inflight.over(event))
             if literal == 1:
                 must |= 1 << event.id

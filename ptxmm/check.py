@@ -228,8 +228,8 @@ def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], 
         answer = Answer("unknown", why=doubts[0] if doubts else result.why or "; ".join(result.notes))
     else:
         answer = Answer("no")
-    whole = [name for name in on if _could_tear(encoding, name)]
-    if whole and result.verdict in ("forbidden", "holds"):
+    whole = [n for n in on if result.verdict in ("forbidden", "holds") and _could_tear(encoding, n)]
+    if whole:
         result = replace(result, notes=(*result.notes, f"racing accesses of {', '.join(whole)} are not torn: {WHOLE}"))
     return replace(result, race=answer)
 

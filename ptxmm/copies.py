@@ -23,7 +23,7 @@ from ptxmm.program import (
     WaitGroup,
 )  # fmt: skip
 from ptxmm.transfers import MAP_SIZE, WORD, Started, Transfers, pieces
-from ptxmm.values import Table, combined
+from ptxmm.values import Table, booleans, combined
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
@@ -46,7 +46,9 @@ class Copies:
         """The events of one instruction."""
         match statement:
             case AsyncCopy():
-                self._keep(self.transfers.copy(statement, guard), grouped=statement.mbarrier is None)
+                started = self.transfers.copy(statement, guard)
+                if statement.mbarrier is None:
+                    self.started.append(started)
             case AsyncStore():
                 self.transfers.store(statement, guard)
             case Commit(bulk=bulk):
@@ -59,10 +61,6 @@ class Copies:
                 self._replace(statement, guard)
             case TensormapCopy():
                 self._republish(statement, guard)
-
-    def _keep(self, started: Started, *, grouped: bool) -> None:
-        if grouped:
-            self.started.append(started)
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -82,8 +80,7 @@ class Copies:
         count: Table = {0: 1}
         for bulk, moment, guard in self.commits:
             if bulk == copy.bulk and moment > copy.moment:
-                step: Table = {1: 1} if guard == 1 else {0: -guard, 1: guard}
-                count = combined(self.logic, count, step, lambda a, b: a + b)
+                count = combined(self.logic, count, booleans(guard), lambda a, b: a + b)
         return self.logic.disj([literal for value, literal in count.items() if value > statement.pending])
 
     def _arrive(self, statement: CopyArrive, guard: Lit) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ptxmm.base import Base, same_virtual_bytes
 from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
-from ptxmm.events import Ending, Event, EventGraph, same_cta
+from ptxmm.events import Ending, Event, EventGraph, same_cta, same_warp
 from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
 from ptxmm.finals import Finals
 from ptxmm.forced import settle
@@ -206,8 +206,7 @@ def _may_race(program: Program, one: Event, other: Event) -> bool:
         return by_map and unseen
     if isinstance(one.statement, TensormapCopy) and isinstance(other.statement, TensormapCopy):
         a, b = (program.threads[e.thread] for e in (one, other))
-        together = same_cta(a, b) and a.place.warp == b.place.warp and a.place.lane is not None
-        if together:
+        if same_warp(a, b) and a.place.lane is not None:
             return False
     if one.issue >= 0 or other.issue >= 0:
         return one.issue != other.issue

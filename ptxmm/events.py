@@ -29,6 +29,7 @@ from ptxmm.spins import Loop
 from ptxmm.unroll import Node
 from ptxmm.values import Table
 
+JOINING = frozenset({"arrive", "drop", "complete"})
 Deps = dict[int, Lit]
 Value = tuple[Table, Deps]
 Env = dict[str, Value]
@@ -91,6 +92,21 @@ class Event:
     operation: Operation | None = None
     asked: Table = field(default_factory=dict)
     blocking: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether an event is an operation that changes an mbarrier."""
+        return self.operation is not None and self.operation.kind != "wait"
+
+    @property
+    def waits(self) -> bool:
+        """Whether an event is a test for the end of an mbarrier's phase."""
+        return self.operation is not None and self.operation.kind == "wait"
+
+    @property
+    def joins(self) -> bool:
+        """Whether an event is an arrival or a completion, which a phase of an mbarrier waits for."""
+        return self.operation is not None and self.operation.kind in JOINING
 
     @property
     def parity(self) -> bool:
@@ -196,6 +212,11 @@ def asked_registers(program: Program, thread: Thread) -> frozenset[str] | None:
     asked = asked_leaves(program)
     mine = (leaf.reg for leaf in asked if isinstance(leaf, FinalReg) and leaf.thread == thread.name)
     return frozenset(mine) if asked else None
+
+
+def same_warp(one: Thread, other: Thread) -> bool:
+    """Whether two threads are of one warp of one CTA."""
+    return same_cta(one, other) and one.place.warp == other.place.warp
 
 
 def final_leaves(expr: Expr) -> list[FinalReg | FinalMem]:

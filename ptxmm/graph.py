@@ -133,8 +133,7 @@ def _left_behind(graph: EventGraph, attempts: Callable[[], bool]) -> list[Again]
 
 
 def _acts(event: Event) -> bool:
-    changes = event.operation is not None and event.operation.kind != "wait"
-    return event.kind in "WS" or changes
+    return event.kind in "WS" or event.changes
 
 
 def inside(graph: EventGraph, again: Again, event: Event) -> bool:

@@ -89,7 +89,7 @@ def _story(scheduling: Progress, one: execution.Concrete, index: int) -> str:
     for again in graph.again:
         if again.thread == index and one.true(again.literal):
             reads = [e for e in graph.events if e.kind == "R" and inside(graph, again, e) and one.true(e.guard)]
-            tests = [e for e in graph.events if _is_test(e) and inside(graph, again, e) and one.true(e.guard)]
+            tests = [e for e in graph.events if e.waits and inside(graph, again, e) and one.true(e.guard)]
             phases = " and ".join(_incomplete(one, e) for e in tests)
             if tests and not reads:
                 return f"waits at {_text(tests[0])} for {phases}"
@@ -97,10 +97,6 @@ def _story(scheduling: Progress, one: execution.Concrete, index: int) -> str:
             for_what = f", and for {phases}" if tests else ""
             return f"waits for ever in its loop{_line(reads)} and reads {seen}{for_what}"
     return "does not end"
-
-
-def _is_test(event: Event) -> bool:
-    return event.operation is not None and event.operation.kind == "wait"
 
 
 def _incomplete(one: execution.Concrete, event: Event) -> str:

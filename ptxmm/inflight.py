@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
@@ -108,6 +109,7 @@ class InFlight:
         owner = self._owner(event)
         return owner is not None and not includes(Scope.CTA, owner, self.program.threads[event.thread].place)
 
+    @cached_property
     def lent(self) -> list[Event]:
         """The uses of shared memory by another CTA or by a copy."""
         owners = [(event, self._owner(event)) for event in self.events]
@@ -125,7 +127,7 @@ class InFlight:
         return self.graph.formulas.conj(ends)
 
     def _tenant(self) -> Pairs:
-        for event in self.lent():
+        for event in self.lent:
             owner = self._owner(event)
             for other in self.events:
                 own = owner and other.thread >= 0 and other.issue < 0 and other.id != event.id

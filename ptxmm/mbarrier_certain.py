@@ -66,8 +66,7 @@ def _synchronise(graph: EventGraph, events: list[Event], arrival: Event, wait: E
         for e in events
         if (e.object, e.thread, e.issue >= 0) == (arrival.object, arrival.thread, arrival.issue >= 0)
         and e.id >= arrival.id
-        and e.operation is not None
-        and e.operation.kind in ("arrive", "drop", "complete")
+        and e.joins
     ]
     return wait.order is Order.ACQUIRE and all(
         e.order is Order.RELEASE and _mutual(graph, e, wait) for e in ([arrival] if arrival.issue >= 0 else later)

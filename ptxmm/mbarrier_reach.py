@@ -136,7 +136,7 @@ class _Search:
             last = []
             for start, end in windows:
                 inside = range(start[number], end[number])
-                sure = [k for k in inside if _joins(lane.events[k]) and lane.events[k].id not in self.skipped]
+                sure = [k for k in inside if lane.events[k].joins and lane.events[k].id not in self.skipped]
                 last.append(max(sure, default=-1))
             if min(last) >= 0:
                 found.add(lane.events[min(last)].id)
@@ -189,10 +189,6 @@ def _lanes(events: list[Event], *, exact: bool) -> list[_Lane]:
         else:
             lanes.append(_Lane(mine))
     return lanes
-
-
-def _joins(event: Event) -> bool:
-    return event.operation is not None and event.operation.kind in ("arrive", "drop", "complete")
 
 
 def _alike(lanes: list[_Lane]) -> list[list[int]]:

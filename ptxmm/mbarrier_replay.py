@@ -52,7 +52,7 @@ def history(barrier: Mbarrier, true: Callable[[Lit], bool]) -> History:
 
 def _total(barrier: Mbarrier, events: list[Event], true: Callable[[Lit], bool]) -> bool:
     """Whether the changes stand in one order, and every wait somewhere in it."""
-    changes = [e for e in events if e.operation is not None and e.operation.kind != "wait"]
+    changes = [e for e in events if e.changes]
     for one in events:
         for other in changes:
             for third in changes:
@@ -68,7 +68,7 @@ def _around(i: int, j: int, k: int) -> tuple[tuple[int, int], ...]:
 
 def _in_order(barrier: Mbarrier, events: list[Event], true: Callable[[Lit], bool]) -> list[Event]:
     """The operations in their order; a wait stands where it finds what the changes before it left."""
-    changes = [e for e in events if e.operation is not None and e.operation.kind != "wait"]
+    changes = [e for e in events if e.changes]
 
     def compared(one: Event, other: Event) -> int:
         return -1 if true(barrier.before[one.id, other.id]) else 1
@@ -83,7 +83,7 @@ def _in_order(barrier: Mbarrier, events: list[Event], true: Callable[[Lit], bool
 
 
 def _changes_before(ordered: list[Event], place: int) -> int:
-    return sum(e.operation is not None and e.operation.kind != "wait" for e in ordered[:place])
+    return sum(e.changes for e in ordered[:place])
 
 
 def _follow(mbarriers: Mbarriers, barrier: Mbarrier, events: list[Event], true: Callable[[Lit], bool]) -> str:

@@ -38,12 +38,12 @@ class Mbarrier:
     @property
     def changing(self) -> list[Event]:
         """The operations that change the state."""
-        return [event for event in self.events if event.operation is not None and event.operation.kind != "wait"]
+        return [event for event in self.events if event.changes]
 
     @property
     def waits(self) -> list[Event]:
         """The tests for the end of a phase."""
-        return [event for event in self.events if event.operation is not None and event.operation.kind == "wait"]
+        return [event for event in self.events if event.waits]
 
 
 class Mbarriers:
@@ -251,8 +251,7 @@ class Mbarriers:
             for wait in barrier.waits:
                 true = wait.table.get(1, -1)
                 for event in barrier.changing:
-                    assert event.operation is not None
-                    if event.operation.kind in ("arrive", "drop", "complete"):
+                    if event.joins:
                         yield event.id, wait.id, self._same_phase(barrier, event, wait, true)
 
     def _same_phase(self, barrier: Mbarrier, event: Event, wait: Event, true: Lit) -> Lit:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.bench_async import ring
 
 from ptxmm import encode, enumeration, states
 from ptxmm.cat import read_model
@@ -27,33 +28,6 @@ SHOWN = replace(EVERYTHING, witness=True)
 MODEL = read_model("ptx-9.4")
 FILES = sorted(path for folder in ("mbarrier", "cluster") for path in (LIBRARY / folder).glob("*.lit"))
 QUICK = FILES[::6]
-
-
-def ring(stages: int, rounds: int, fence: str = "fence.proxy.async.shared::cta;") -> str:
-    """A producer that fills stages by bulk copies and a consumer that reads and frees them."""
-    count = stages * rounds
-    lines = ["ptx ring"]
-    for stage in range(stages):
-        lines.append(f".shared @ d0.c0.b0 .u32 s{stage}[4];")
-        lines += [f".shared @ d0.c0.b0 .mbarrier {kind}{stage}(1);" for kind in ("full", "empty")]
-    lines += [f".global .u32 g{i}[4] = {{{i + 1}, 0, 0, 0}};" for i in range(count)]
-    producer, consumer = [], []
-    for i in range(count):
-        stage, parity = i % stages, i // stages % 2
-        producer += [
-            f"await mbarrier.try_wait.parity.shared::cta.b64 [empty{stage}], {1 - parity};",
-            f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [full{stage}], 16;",
-            f"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s{stage}], [g{i}], 16, [full{stage}];",
-        ]
-        consumer += [
-            f"await mbarrier.try_wait.parity.shared::cta.b64 [full{stage}], {parity};",
-            f"ld.weak.shared::cta.u32 r{i}, [s{stage}];",
-            fence,
-            f"mbarrier.arrive.shared::cta.b64 _, [empty{stage}];",
-        ]
-    lines += ["thread P @ d0.c0.b0 {", *producer, "}", "thread C @ d0.c0.b0 {", *consumer, "}"]
-    lines.append("~exists (" + " || ".join(f"C.r{i} != {i + 1}" for i in range(count)) + ")")
-    return "\n".join(lines) + "\n"
 
 
 def read(text: str, folder: Path) -> Program:

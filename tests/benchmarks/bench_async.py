@@ -25,8 +25,8 @@ FOLDERS = ("mbarrier", "async", "tensormap", "cluster")
 RINGS = ((2, 3, 3.0), (4, 4, 20.0), (4, 8, 60.0))
 
 
-def ring(stages: int, rounds: int) -> str:
-    """A producer fills stages by bulk copies; a consumer waits for each, reads it, and frees it."""
+def ring(stages: int, rounds: int, fence: str = "fence.proxy.async.shared::cta;") -> str:
+    """A producer fills stages by bulk copies; a consumer waits for each, reads it, and frees it after a `fence`."""
     count = stages * rounds
     lines = [f"ptx ring-{stages}-{rounds}"]
     for stage in range(stages):
@@ -44,7 +44,7 @@ def ring(stages: int, rounds: int) -> str:
         consumer += [
             f"await mbarrier.try_wait.parity.shared::cta.b64 [full{stage}], {parity};",
             f"ld.weak.shared::cta.u32 r{i}, [s{stage}];",
-            "fence.proxy.async.shared::cta;",
+            fence,
             f"mbarrier.arrive.shared::cta.b64 _, [empty{stage}];",
         ]
     lines += ["thread P @ d0.c0.b0 {", *producer, "}", "thread C @ d0.c0.b0 {", *consumer, "}"]
