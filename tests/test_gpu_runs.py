@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -57,27 +58,43 @@ def tally(*states: tuple[tuple[int, ...], int], holding: int = 0, **counters: in
     return Tally(states, whole, total, 0, 1)
 
 
+class Patient:
+    """A connection on which one waits as long as it takes, but no longer once the other side has fallen silent."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.silent = connection, Event()
+        self.send, self.recv, self.close = connection.send, connection.recv, connection.close
+
+    def poll(self, _seconds: float) -> bool:
+        while not self.silent.is_set():
+            if self.connection.poll(0.01):
+                return True
+        return self.connection.poll(0)
+
+
 class Standing:
     """Stands in for the process that launches: answers jobs, or leaves them without an answer."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer, self.started, self.ended = answer, 0, 0
-        self.silent: Connection | None = None
+        self.open: list[Connection] = []
 
     def start(self, _number: int) -> Process:
         here, there = Pipe()
         self.started += 1
-        Thread(target=self.serve, args=(there,), daemon=True).start()
-        return Process(self, here, H200)
+        self.open.append(there)
+        patient = Patient(here)
+        Thread(target=self.serve, args=(there, patient.silent), daemon=True).start()
+        return Process(self, cast("Connection", patient), H200)
 
-    def serve(self, jobs: Connection) -> None:
+    def serve(self, jobs: Connection, silent: Event) -> None:
         try:
             while (job := jobs.recv()) is not None:
                 done = self.answer(job)
                 if done is None or done.tallies or done.fatal:
                     jobs.send(Started(job.number))
                 if done is None:
-                    self.silent = jobs
+                    silent.set()
                     return
                 jobs.send(done)
         except (EOFError, OSError):
@@ -96,8 +113,12 @@ def counting(job: Job) -> Done:
     return Done(job.number, tuple(tuple(seen for _ in job.kernels) for _ in job.profiles))
 
 
-def run_all(programs: list[Program], answer: Answer, wish: Wish = WISH) -> list[list[Run]]:
-    return list(runs(programs, Session(0, Standing(answer).start), wish))
+def run_all(programs: list[Program], standing: Standing | Answer, wish: Wish = WISH) -> list[list[Run]]:
+    session = Session(0, (standing if isinstance(standing, Standing) else Standing(standing)).start)
+    try:
+        return list(runs(programs, session, wish))
+    finally:
+        session.close()
 
 
 def test_a_test_runs_under_each_profile_next_to_a_weaker_sibling() -> None:
@@ -123,30 +144,28 @@ def test_runs_come_in_the_order_of_the_tests_with_those_that_are_skipped() -> No
     ]
 
 
-def test_a_launch_that_does_not_end_costs_its_test_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptxmm.gpu.session.GRACE", 0.2)
+def test_a_launch_that_does_not_end_costs_its_test_and_no_other() -> None:
     standing = Standing(lambda job: None if job.number == 1 else counting(job))
-    found = list(runs([only(MP)] * 3, Session(0, standing.start), WISH))
+    found = run_all([only(MP)] * 3, standing)
     assert [each[0].skipped is None for each in found] == [True, False, True]
     assert "did not end" in (found[1][0].skipped or "")
-    assert (standing.started, standing.ended) == (3, 1)
+    assert (standing.started, standing.ended) == (3, 3), "one process, its spare, and a spare for the spare; all ended"
 
 
-def test_a_process_that_reads_no_more_is_noticed_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptxmm.gpu.session.GRACE", 0.2)
+def test_a_process_that_reads_no_more_is_noticed_too() -> None:
     standing = Standing(lambda job: None if job.number == 0 else counting(job))
     more = "".join(f"thread C{n} @ d0.c{n}.b{n} {{ st.weak.u32 [x], 2; }} " for n in range(2, 11))
     large = MP.replace("thread B", more + "thread B")
-    found = list(runs([only(large)] * 30, Session(0, standing.start), WISH))
+    found = run_all([only(large)] * 30, standing)
     assert [each[0].skipped is None for each in found] == [False] + [True] * 29
 
 
 def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() -> None:
     failing = {0: Done(0, failed="an illegal address", fatal=True), 1: Done(1, failed="PTX 9.9 is too new")}
     standing = Standing(lambda job: failing.get(job.number) or counting(job))
-    found = list(runs([only(MP)] * 3, Session(0, standing.start), WISH))
+    found = run_all([only(MP)] * 3, standing)
     assert [each[0].skipped for each in found] == ["an illegal address", "PTX 9.9 is too new", None]
-    assert standing.ended == 1
+    assert (standing.started, standing.ended) == (3, 3)
 
 
 def test_counts_that_do_not_add_up_are_refused() -> None:
