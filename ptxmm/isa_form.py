@@ -1,4 +1,4 @@
-"""The grammar of a PTX mnemonic: an opcode, then slots of qualifiers in a fixed order; errors point there."""
+"""The grammar of a PTX mnemonic: an opcode, then slots of qualifiers in order; errors point there."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Row:
 
     `builds` is a key of `isa.BUILDERS`; `section` is that of the PTX ISA; `real` is False for spellings that no
     assembler knows, those of NVIDIA's model artifact among them. `specific` is for instructions that
-    architecture-specific targets, such as `sm_90a`, have alone.
+    architecture-specific targets, such as `sm_90a`, have alone. `any_order` is for instructions whose qualifiers
+    kernels write in any order, as `ptxas` takes them: no two slots of these share a word.
     """
 
     opcode: tuple[str, ...]
@@ -63,6 +64,7 @@ class Row:
     since: Requirement = LEAST
     real: bool = True
     specific: bool = False
+    any_order: bool = False
 
     @property
     def name(self) -> str:
@@ -188,7 +190,7 @@ def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
             misplaced = word
         last = max(last, index)
     form = Form(row, tuple((s.name, filled[s.name]) for s in row.slots if s.name in filled), whole(mnemonic, at))
-    if misplaced is not None:
+    if misplaced is not None and not row.any_order:
         raise InputError(
             f"`.{misplaced.text}` stands in the wrong place", misplaced.within(at), f"write `{form.but()}`"
         )

@@ -60,6 +60,7 @@ ROWS: tuple[Row, ...] = (
         "load",
         (mmio, strength, private, readonly, caching, vector_access),
         ACCESS,
+        any_order=True,
     ),
     Row(
         ("st",),
@@ -79,6 +80,7 @@ ROWS: tuple[Row, ...] = (
         "store",
         (writable, mmio, strength, private, caching, vector_access),
         ACCESS,
+        any_order=True,
     ),
     Row(
         ("atom",),
@@ -96,6 +98,7 @@ ROWS: tuple[Row, ...] = (
         "atom",
         (atomic_type, caching),
         ATOMIC,
+        any_order=True,
     ),
     Row(
         ("red",),
@@ -113,6 +116,7 @@ ROWS: tuple[Row, ...] = (
         "red",
         (atomic_type, caching),
         ATOMIC,
+        any_order=True,
     ),
     Row(
         ("fence",),
@@ -125,6 +129,7 @@ ROWS: tuple[Row, ...] = (
         "fence",
         (fence_scope,),
         (*CLUSTER, need("acquire", (8, 6), 90), need("release", (8, 6), 90)),
+        any_order=True,
     ),
     Row(
         ("membar",),

@@ -97,6 +97,11 @@ def forms(row: Row, depth: int) -> tuple[str, ...]:
     return tuple(sorted({m for m in _forms(row, depth) if _valid(m)}))
 
 
+def turned(mnemonic: str, row: Row) -> str:
+    """The mnemonic with its qualifiers the other way round."""
+    return ".".join((*row.opcode, *reversed(mnemonic.split(".")[len(row.opcode) :])))
+
+
 def refused(row: Row, depth: int) -> dict[str, str]:
     """Mnemonics with qualifiers in order that the rules of a row refuse, with a line of operands for each."""
     found = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from isa_forms import MEMORY, forms, lines, read
+from isa_forms import MEMORY, forms, lines, read, turned
 
 from ptxmm.arith import ATOMICS, PRED, U32, Type
 from ptxmm.errors import Unsupported
@@ -263,6 +263,17 @@ def test_every_form_of_a_row_says_what_it_spells(row: Row) -> None:
             if isinstance(statement, Atomic):
                 assert statement.op == form.get("operation"), line
                 assert len(statement.operands) == len(statement.dst) * (2 if statement.op == "cas" else 1), line
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.any_order], ids=lambda row: row.name)
+def test_the_order_of_qualifiers_changes_nothing_where_kernels_write_any(row: Row) -> None:
+    words = [word for slot in row.slots for word in slot.words]
+    assert len(words) == len(set(words)), "a word could stand for two things"
+    for mnemonic in forms(row, depth=1):
+        for line in lines(turned(mnemonic, row)):
+            statement = read(line)
+            assert statement == read(line.replace(turned(mnemonic, row), mnemonic)), line
+            assert ptx(statement) == ptx(read(line.replace(turned(mnemonic, row), mnemonic))), line
 
 
 @pytest.mark.parametrize("row", REAL, ids=lambda row: row.name)

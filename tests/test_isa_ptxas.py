@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from isa_forms import forms, lines, read, refused, sink
+from isa_forms import forms, lines, read, refused, sink, turned
 
 from ptxmm.errors import InputError
 from ptxmm.isa import ROWS, form_of, ptx, requirement
@@ -148,6 +148,15 @@ def test_ptxas_assembles_every_form(row: Row, tmp_path: Path) -> None:
     if newer:
         version = "{}.{}".format(*newest())
         pytest.skip(f"all forms up to PTX {version} assemble; newer than this ptxas: {' '.join(newer)}")
+
+
+def test_ptxas_takes_qualifiers_in_any_order_where_the_table_does(tmp_path: Path) -> None:
+    pairs = []
+    for row in REAL:
+        for mnemonic in forms(row, 1) if row.any_order else ():
+            other, need = turned(mnemonic, row), form_of(mnemonic).requirement
+            pairs += [(line.replace(mnemonic, other, 1), need) for line in lines(mnemonic)]
+    assert assemble_all(pairs, tmp_path) == {}
 
 
 @pytest.mark.slow
