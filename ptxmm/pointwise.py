@@ -1,0 +1,249 @@
+"""Relations and sets of events with formulas for what is uncertain, and the operations that look at single pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmm.closure import bits
+from ptxmm.formula import Formulas, Lit
+
+Row = dict[int, Lit]
+
+
+class Rel:
+    """A relation on events: `must[i]` masks the certain successors of `i`, `may[i]` maps uncertain ones to literals."""
+
+    __slots__ = ("may", "must", "transitive")
+
+    def __init__(self, must: list[int], may: dict[int, Row], transitive: bool = False) -> None:
+        self.must, self.may, self.transitive = must, may, transitive
+
+    def lit(self, i: int, j: int) -> Lit:
+        """The literal of a pair: TRUE, FALSE or a formula."""
+        if self.must[i] >> j & 1:
+            return 1
+        row = self.may.get(i)
+        return row.get(j, -1) if row else -1
+
+    def pairs(self) -> Iterator[tuple[int, int, Lit]]:
+        """Every possible pair with its literal."""
+        for i, mask in enumerate(self.must):
+            for j in bits(mask):
+                yield i, j, 1
+        for i, row in self.may.items():
+            for j, literal in row.items():
+                yield i, j, literal
+
+    def row_masks(self) -> list[int]:
+        """For each event, the mask of its possible successors."""
+        masks = list(self.must)
+        for i, row in self.may.items():
+            for j in row:
+                masks[i] |= 1 << j
+        return masks
+
+    @property
+    def empty(self) -> bool:
+        return not self.may and not any(self.must)
+
+
+class Set:
+    """A set of events: `must` masks the certain members, `may` maps uncertain ones to literals."""
+
+    __slots__ = ("may", "must")
+
+    def __init__(self, must: int, may: Row) -> None:
+        self.must, self.may = must, may
+
+    def lit(self, i: int) -> Lit:
+        return 1 if self.must >> i & 1 else self.may.get(i, -1)
+
+    @property
+    def mask(self) -> int:
+        mask = self.must
+        for i in self.may:
+            mask |= 1 << i
+        return mask
+
+
+class Pointwise:
+    """Operations on sets and relations over `size` events, pair by pair: exact, nothing is approximated."""
+
+    def __init__(self, size: int, formulas: Formulas) -> None:
+        self.size, self.formulas = size, formulas
+        self.all = (1 << size) - 1
+
+    def nothing(self) -> Rel:
+        return Rel([0] * self.size, {}, transitive=True)
+
+    def clean(self, must: list[int], may: dict[int, Row], transitive: bool = False) -> Rel:
+        """Move certain pairs to the masks and drop impossible ones."""
+        kept: dict[int, Row] = {}
+        for i, row in may.items():
+            mask, good = must[i], {}
+            for j, literal in row.items():
+                if mask >> j & 1 or literal == -1:
+                    continue
+                if literal == 1:
+                    mask |= 1 << j
+                else:
+                    good[j] = literal
+            must[i] = mask
+            if good:
+                kept[i] = good
+        return Rel(must, kept, transitive)
+
+    # --- sets ---------------------------------------------------------------------------------------------------------
+
+    def set_union(self, a: Set, b: Set) -> Set:
+        must = a.must | b.must
+        may = {i: lit for i, lit in a.may.items() if not must >> i & 1}
+        for i, literal in b.may.items():
+            if not must >> i & 1:
+                may[i] = self.formulas.disj((may[i], literal)) if i in may else literal
+        return Set(must, may)
+
+    def set_inter(self, a: Set, b: Set) -> Set:
+        may = {}
+        for i, literal in a.may.items():
+            other = b.lit(i)
+            if other != -1:
+                may[i] = self.formulas.both(literal, other)
+        for i, literal in b.may.items():
+            if a.must >> i & 1:
+                may[i] = literal
+        return Set(a.must & b.must, {i: lit for i, lit in may.items() if lit != -1})
+
+    def set_diff(self, a: Set, b: Set) -> Set:
+        must, may = a.must & ~b.must, {i: lit for i, lit in a.may.items() if not b.must >> i & 1}
+        for i, literal in b.may.items():
+            if must >> i & 1:
+                must &= ~(1 << i)
+                may[i] = -literal
+            elif i in may:
+                may[i] = self.formulas.both(may[i], -literal)
+        return Set(must, {i: lit for i, lit in may.items() if lit != -1})
+
+    # --- pointwise ----------------------------------------------------------------------------------------------------
+
+    def union(self, a: Rel, b: Rel) -> Rel:
+        if not b.may and not any(b.must):
+            return a
+        if not a.may and not any(a.must):
+            return b
+        must = [x | y for x, y in zip(a.must, b.must, strict=True)]
+        may = {i: dict(row) for i, row in a.may.items()}
+        disj = self.formulas.disj
+        for i, row in b.may.items():
+            mine = may.get(i)
+            if mine is None:
+                may[i] = dict(row)
+                continue
+            for j, literal in row.items():
+                mine[j] = disj((mine[j], literal)) if j in mine else literal
+        return self.clean(must, may)
+
+    def inter(self, a: Rel, b: Rel) -> Rel:
+        must = [x & y for x, y in zip(a.must, b.must, strict=True)]
+        may: dict[int, Row] = {}
+        both = self.formulas.both
+        for i, row in a.may.items():
+            certain, other = b.must[i], b.may.get(i, {})
+            may[i] = {
+                j: literal if certain >> j & 1 else both(literal, other[j])
+                for j, literal in row.items()
+                if certain >> j & 1 or j in other
+            }
+        for i, row in b.may.items():
+            certain = a.must[i]
+            if certain:
+                mine = may.setdefault(i, {})
+                for j, literal in row.items():
+                    if certain >> j & 1:
+                        mine[j] = literal
+        return self.clean(must, may)
+
+    def diff(self, a: Rel, b: Rel) -> Rel:
+        must = [x & ~y for x, y in zip(a.must, b.must, strict=True)]
+        may = {i: {j: literal for j, literal in row.items() if not b.must[i] >> j & 1} for i, row in a.may.items()}
+        both = self.formulas.both
+        for i, row in b.may.items():
+            mine = may.setdefault(i, {})
+            for j, literal in row.items():
+                if must[i] >> j & 1:
+                    must[i] &= ~(1 << j)
+                    mine[j] = -literal
+                elif j in mine:
+                    mine[j] = both(mine[j], -literal)
+        return self.clean(must, may)
+
+    def complement(self, a: Rel) -> Rel:
+        return self.diff(Rel([self.all] * self.size, {}), a)
+
+    def product(self, a: Set, b: Set) -> Rel:
+        must = [b.must if a.must >> i & 1 else 0 for i in range(self.size)]
+        may: dict[int, Row] = {}
+        both = self.formulas.both
+        if b.may:
+            for i in bits(a.must):
+                may[i] = dict(b.may)
+        for i, literal in a.may.items():
+            may[i] = dict.fromkeys(bits(b.must), literal) | {j: both(literal, lit) for j, lit in b.may.items()}
+        return self.clean(must, may)
+
+    def identity(self, a: Set) -> Rel:
+        must = [1 << i if a.must >> i & 1 else 0 for i in range(self.size)]
+        return Rel(must, {i: {i: literal} for i, literal in a.may.items()}, transitive=True)
+
+    def inverse(self, a: Rel) -> Rel:
+        must = [0] * self.size
+        for i, mask in enumerate(a.must):
+            bit = 1 << i
+            for j in bits(mask):
+                must[j] |= bit
+        may: dict[int, Row] = {}
+        for i, row in a.may.items():
+            for j, literal in row.items():
+                may.setdefault(j, {})[i] = literal
+        return Rel(must, may, a.transitive)
+
+    def from_set(self, source: Set, a: Rel) -> Rel:
+        """`[source] ; a`."""
+        must = [mask if source.must >> i & 1 else 0 for i, mask in enumerate(a.must)]
+        may = {i: row for i, row in a.may.items() if source.must >> i & 1}
+        both = self.formulas.both
+        for i, guard in source.may.items():
+            guarded: Row = dict.fromkeys(bits(a.must[i]), guard)
+            guarded.update({j: both(guard, literal) for j, literal in a.may.get(i, {}).items()})
+            if guarded:
+                may[i] = guarded
+        return self.clean(must, may)
+
+    def to_set(self, a: Rel, target: Set) -> Rel:
+        """`a ; [target]`."""
+        must = [mask & target.must for mask in a.must]
+        may: dict[int, Row] = {}
+        both = self.formulas.both
+        for i, row in a.may.items():
+            may[i] = {}
+            for j, literal in row.items():
+                guard = target.lit(j)
+                if guard != -1:
+                    may[i][j] = both(literal, guard)
+        if target.may:
+            uncertain = target.mask & ~target.must
+            for i, mask in enumerate(a.must):
+                for j in bits(mask & uncertain):
+                    may.setdefault(i, {})[j] = target.may[j]
+        return self.clean(must, may)
+
+    def domain(self, a: Rel) -> Set:
+        must = 0
+        for i, mask in enumerate(a.must):
+            if mask:
+                must |= 1 << i
+        disj = self.formulas.disj
+        return Set(must, {i: disj(row.values()) for i, row in a.may.items() if not must >> i & 1})
+
+    def range(self, a: Rel) -> Set:
+        return self.domain(self.inverse(a))
