@@ -24,7 +24,8 @@ Found = dict[State, Lit]
 class Mbarrier:
     """The operations on one mbarrier: `before[i, j]` is the literal that `i` is earlier; `found` what each finds.
 
-    `lost` has the literal that an operation comes after one that PTX leaves undefined: then what it finds says nothing.
+    `lost` has the literal that an operation comes after one that PTX leaves undefined: then what it finds says nothing,
+    and no thread goes on from it because of a phase.
     """
 
     name: str
@@ -186,13 +187,17 @@ class Mbarriers:
                     self.graph.bad.append((wrong, tell(event.thread, event.statement, reason)))
 
     def _result(self, barrier: Mbarrier, event: Event) -> None:
-        """The register that an operation writes, and the phase that it belongs to."""
+        """The register that an operation writes, and the phase that it belongs to.
+
+        After an undefined step waits fail: what a thread did beyond one could not be what brought that step about.
+        """
         formulas, found = self.formulas, barrier.found[event.id]
         if isinstance(event.statement, MbarrierWait):
             barrier.phases[event.id] = self._completed(event, found)
             complete, lost = formulas.disj(barrier.phases[event.id].values()), barrier.lost[event.id]
             true = event.table.get(1, -1)
             formulas.require(-event.guard, lost, -true, complete)
+            formulas.require(-event.guard, -lost, -true)
             if not event.statement.tries:
                 formulas.require(-event.guard, lost, true, -complete)
             return

@@ -149,7 +149,8 @@ class Orders:
             if isinstance(after, str):
                 self.extend(then, now, None, self.told(event, after), phases)
             elif undefined or state is None:
-                self.extend(then, now, after, undefined, phases)
+                if operation.kind != "wait" or not event.value:
+                    self.extend(then, now, after, undefined, phases)
             elif self.fits(event, operation, state):
                 self.extend(then, now, after, "", phases | phase_of(event, operation, state))
 
