@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ptxmm.errors import Undecided
 from ptxmm.formula import Lit
 from ptxmm.model import Check
 from ptxmm.plan import Plan, Step
@@ -22,7 +21,7 @@ OF_SETS = frozenset({"product", "identity"})
 class Evaluation:
     """A model on one set of events: every operation is evaluated once, when it is first asked for.
 
-    `base` gives the meaning of a base name. Undecided is raised for a recursion that does not settle.
+    `base` gives the meaning of a base name.
     """
 
     def __init__(self, plan: Plan, algebra: Symbolic, base: Callable[[str], Value]) -> None:
@@ -157,16 +156,28 @@ class Evaluation:
         return rels[op](left, right)
 
     def _fixpoint(self, group: int, place: int) -> Value:
-        """Iterate a recursive group from empty until nothing changes."""
+        """Iterate a recursive group from empty until nothing changes.
+
+        Where paths lead round in a circle, literals that mean the same keep growing. Each round that changes a value
+        adds a pair, though, so that as many rounds as there are pairs to add have come to the end.
+        """
         variables, bodies, _ = self.plan.recursions[group]
         now: list[Value] = [self.algebra.nothing() for _ in variables]
-        for _ in range(self.algebra.size * self.algebra.size + 2):
+        rounds = 0
+        while True:
             scratch = _Scratch(self, dict(zip(variables, now, strict=True)), self.plan.varying(group))
             after = [scratch.get(body) for body in bodies]
-            if all(_same(a, b) for a, b in zip(after, now, strict=True)):
+            rounds += 1
+            if rounds > self._height(group, after) or all(_same(a, b) for a, b in zip(after, now, strict=True)):
                 return after[place]
             now = after
-        raise Undecided("a `let rec` of the model does not settle on this test")
+
+    def _height(self, group: int, values: list[Value]) -> int:
+        """How often the values of a recursive group can grow: in each row by itself where no row looks at another."""
+        widths = [[mask.bit_count() for mask in value.row_masks()] for value in values if isinstance(value, Rel)]
+        if self.plan.row_by_row(group):
+            return max((sum(row) for row in zip(*widths, strict=True)), default=0)
+        return sum(map(sum, widths))
 
 
 class _Scratch(Evaluation):

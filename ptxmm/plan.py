@@ -14,6 +14,9 @@ POINTWISE = frozenset(
     | {"from_set", "to_set"}
 )
 
+LEFT = frozenset({"seq", "seq_within", "seq_optional", "optional_seq"})
+ROWS = LEFT | {"union", "inter", "diff", "optional", "from_set", "to_set"}
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -61,6 +64,16 @@ class Plan:
                     found.add(slot)
             self._varying[group] = frozenset(found)
         return self._varying[group]
+
+    def row_by_row(self, group: int) -> bool:
+        """Whether what a recursion relates an event to depends on no more than what it related that event to before."""
+        varying = self.varying(group)
+        for slot in varying.difference(self.recursions[group][0]):
+            step = self.steps[slot]
+            rest = step.args if step.op not in ROWS else step.args[1:] if step.op in LEFT else ()
+            if varying.intersection(rest):
+                return False
+        return True
 
     @cached_property
     def monotone(self) -> bool:
