@@ -75,6 +75,8 @@ def needs(program: Program) -> Iterator[str]:
 
 def _needs(statement: Statement) -> Iterator[str]:
     match statement:
+        case ProxyFence(kind="alias", order=Order()):
+            yield from ("alias", "one-sided-fences")
         case ProxyFence(kind=kind):
             yield kind
         case Fence(window="mbarrier_init"):

@@ -55,7 +55,7 @@ BUILDERS: dict[str, Callable[[Site, Common], Statement]] = {
     "red": isa_memory.red,
     "fence": isa_sync.fence,
     "membar": isa_sync.membar,
-    "proxy_fence": isa_sync.proxy_fence,
+    "alias_fence": isa_proxies.alias_fence,
     "artifact_fence": isa_sync.artifact_fence,
     "barrier": isa_sync.barrier,
     "cluster_arrive": isa_sync.cluster_arrive,

@@ -9,7 +9,6 @@ MATRICES = "tensor core instructions take part in no model: say with a bulk copy
 REPLICAS = "multicast memory (`multimem`) has several replicas behind one address, which no model has"
 FABRIC = "accesses through the fabric proxy are outside of every model"
 LANES = "exchanging values between the lanes of a warp is not decided"
-ONE_SIDED = "one-sided alias fences are in no model"
 OPCODES: dict[tuple[str, ...], str] = {
     ("wgmma",): MATRICES,
     ("tcgen05",): MATRICES,
@@ -23,8 +22,6 @@ OPCODES: dict[tuple[str, ...], str] = {
     ("fabric",): FABRIC,
     ("fence", "proxy", "generic"): FABRIC,
     ("fence", "proxy", "fabric"): FABRIC,
-    ("fence", "proxy", "alias", "acquire"): ONE_SIDED,
-    ("fence", "proxy", "alias", "release"): ONE_SIDED,
     ("st", "bulk"): "filling shared memory with zeros by `st.bulk` is in no model: write `st`",
     ("vote",): LANES,
     ("match",): LANES,

@@ -29,6 +29,15 @@ def init_fence(site: Site, common: Common) -> Fence:
     return Fence(order=Order.RELEASE, scope=Scope.CLUSTER, window="mbarrier_init", **common)
 
 
+def alias_fence(site: Site, common: Common) -> ProxyFence:
+    """`fence.proxy.alias`, its synonym, and its one-sided halves."""
+    site.count(0, 0, "")
+    form = site.form
+    if not form.has("order"):
+        return ProxyFence(kind="alias", **common)
+    return ProxyFence(kind="alias", order=Order(str(form.get("order"))), scope=Scope(str(form.get("scope"))), **common)
+
+
 def async_fence(site: Site, common: Common) -> ProxyFence:
     """`fence.proxy.async`, in one space or all, and its synonym."""
     site.count(0, 0, "")

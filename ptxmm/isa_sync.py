@@ -26,12 +26,6 @@ def membar(site: Site, common: Common) -> Fence:
     return Fence(order=Order.SC, scope=MEMBAR[str(site.form.get("level"))], **common)
 
 
-def proxy_fence(site: Site, common: Common) -> ProxyFence:
-    """`fence.proxy.alias` and its synonym."""
-    site.count(0, 0, "")
-    return ProxyFence(kind=str(site.form.get("proxy")), **common)
-
-
 def artifact_fence(site: Site, common: Common) -> ProxyFence:
     """`fence.proxy.texture`, `.surface` and `.constant`."""
     site.count(0, 0, "")

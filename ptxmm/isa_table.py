@@ -137,20 +137,6 @@ ROWS: tuple[Row, ...] = (
         (Slot("level", words("cta gl sys"), required=True),),
         "membar",
     ),
-    Row(
-        ("fence", "proxy"),
-        "Parallel Synchronization and Communication Instructions: membar, fence",
-        (Slot("proxy", ("alias",), required=True),),
-        "proxy_fence",
-        since=((7, 5), 70),
-    ),
-    Row(
-        ("membar", "proxy"),
-        "Parallel Synchronization and Communication Instructions: membar, fence",
-        (Slot("proxy", ("alias",), required=True),),
-        "proxy_fence",
-        since=((7, 5), 70),
-    ),
     *(
         Row(("fence", "proxy", kind), "NVIDIA's mixed-proxy model artifact", (), "artifact_fence", real=False)
         for kind in ("texture", "surface", "constant")

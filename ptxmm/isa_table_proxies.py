@@ -29,6 +29,19 @@ def window(form: Form, _: Type | None) -> None:
         raise form.fail("window", message, f"write `{form.but(window=fitting[0])}`")
 
 
+def both_or_neither(form: Form, _: Type | None) -> None:
+    """The alias fence is two-way and has no scope, or one-sided at the scope of the system."""
+    order, scope = form.get("order"), form.get("scope")
+    if order is None and scope is not None:
+        message, hint = (
+            f"`{form.but(scope=None)}` takes no scope",
+            "the one-sided halves have `.release.sys` and `.acquire.sys`",
+        )
+        raise form.fail("scope", message, hint)
+    if order is not None and scope is None:
+        raise form.fail("order", f"`{form.but()}` needs a scope", f"write `{form.but(scope='sys')}`: it has no other")
+
+
 def field_type(form: Form, type_: Type | None) -> None:
     """Addresses and strides have 64 bits, the other fields 32."""
     field = str(form.get("field"))
@@ -38,6 +51,20 @@ def field_type(form: Form, type_: Type | None) -> None:
 
 
 ROWS: tuple[Row, ...] = (
+    Row(
+        ("fence", "proxy"),
+        FENCES,
+        (
+            Slot("proxy", ("alias",), required=True),
+            Slot("order", words("release acquire")),
+            Slot("scope", ("sys",)),
+        ),
+        "alias_fence",
+        (both_or_neither,),
+        (need("alias release", (9, 4), 90), need("alias acquire", (9, 4), 90)),
+        ((7, 5), 70),
+    ),
+    Row(("membar", "proxy"), FENCES, (Slot("proxy", ("alias",), required=True),), "alias_fence", since=((7, 5), 70)),
     Row(
         ("fence", "mbarrier_init"),
         FENCES,

@@ -24,6 +24,7 @@ from ptxmm.program import (
     Proxy,
     ProxyFence,
     Reg,
+    Scope,
     Statement,
     Store,
     Unary,
@@ -99,6 +100,8 @@ def _fence_words(statement: Fence | ProxyFence) -> tuple[str, ...]:
             return ("fence", order, f"sync_restrict::{window}" if window else "", scope)
         case ProxyFence(kind="alias" | "async" as kind, order=None, space=limit):
             return ("fence.proxy", kind, limit or "")
+        case ProxyFence(kind="alias", order=Order() as order, scope=Scope() as scope):
+            return ("fence.proxy.alias", order, scope)
         case ProxyFence(kind="async" | "tensormap" as kind, order=Order() as order, window=window):
             covered = f"sync_restrict::{window}" if window else ""
             return ("fence.proxy", f"{kind}::generic", order, covered, statement.scope or "")

@@ -42,6 +42,8 @@ def _kinds(statement: Statement) -> tuple[str, ...]:
     match statement:
         case ProxyFence(kind="async", order=None):
             return ("fence",)
+        case ProxyFence(kind="alias", order=Order()):
+            return ("letter",)
         case Fence() | ProxyFence() if statement.window not in (None, "mbarrier_init"):
             return ("window",)
         case CopyArrive(increments=True):

@@ -199,6 +199,9 @@ def synchronisation(draw: some.DrawFn, drawn: Drawn, kind: str, dst: str, before
     scope = draw(some.sampled_from(drawn.scopes))
     match kind:
         case "proxy fence":
+            if drawn.view == "alias" and "one-sided" in drawn.features:
+                order = draw(some.sampled_from((None, Order.RELEASE, Order.ACQUIRE)))
+                return [ProxyFence(kind="alias", order=order, scope=Scope.SYS if order else None)]
             return [ProxyFence(kind=drawn.view or "")]
         case "fence":
             if "restricted" in drawn.features and drawn.near and draw(some.booleans()):

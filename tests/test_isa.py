@@ -157,6 +157,13 @@ def test_proxy_fences_name_their_proxy() -> None:
     assert read("fence.proxy.texture") == ProxyFence(kind="texture")
 
 
+def test_the_halves_of_the_alias_fence_have_the_scope_of_the_system() -> None:
+    for order in (Order.RELEASE, Order.ACQUIRE):
+        half = ProxyFence(kind="alias", order=order, scope=Scope.SYS)
+        assert read(f"fence.proxy.alias.{order}.sys") == half
+        assert ptx(half) == f"fence.proxy.alias.{order}.sys"
+
+
 def test_barriers_of_a_cta() -> None:
     assert read("bar.sync 0") == Barrier(kind=Bar.SYNC, id=Const(0))
     assert read("bar.sync 0") == read("barrier.cta.sync.aligned 0")
@@ -329,6 +336,8 @@ def test_what_ptx_does_not_have_needs_no_version(statement: Statement) -> None:
         ("red.async.release.gpu.global.add.u32 [%a0], 1", ((8, 7), 100)),
         ("tensormap.replace.tile.rank.b1024.b32 [%a0], 1", ((8, 3), 90)),
         ("fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster", ((9, 4), 90)),
+        ("fence.proxy.alias.release.sys", ((9, 4), 90)),
+        ("fence.proxy.alias", ((7, 5), 70)),
     ],
 )
 def test_asynchronous_instructions_need_the_version_and_target_that_the_isa_names(line: str, need: Requirement) -> None:

@@ -374,7 +374,6 @@ def test_a_loop_that_arrives_or_copies_does_more_than_wait(step: str) -> None:
         ("tcgen05.mma.cta_group::1.kind::f16 [t], a, b, i, p;", ()),
         ("multimem.ld_reduce.relaxed.sys.global.add.u32 r0, [x];", ("r0",)),
         ("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [s], [m];", ()),
-        ("fence.proxy.alias.acquire.sys;", ()),
         ("mbarrier.arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [m], k;", ()),
         ("fence.proxy.generic::fabric.alias.release.sys;", ()),
         ("shfl.sync.idx.b32 r0|p, r1, 0, 31, -1;", ("r0", "p")),

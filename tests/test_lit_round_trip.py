@@ -31,6 +31,7 @@ SAMPLES = [
     "atom.acq_rel.gpu.global.add.u32 r0, [x], 1; red.release.sys.min.s32 [n], -1; atom.cas.b32 r1, [x], 0, r0;",
     "atom.exch.b32 r0, [x], 5; atom.inc.u32 _, [x], 5; red.or.b32 [x], 3; red.global.add.f32 [f], 1.5;",
     "fence.sc.gpu; fence.acq_rel.cta; fence.acquire.cluster; fence.release.sys; membar.gl; fence.proxy.alias;",
+    "fence.proxy.alias.release.sys; fence.proxy.alias.acquire.sys;",
     "fence.acquire.sync_restrict::shared::cluster.cluster; fence.release.sync_restrict::shared::cta.cluster;",
     "tld.u32 r0, [t]; suld.u32 r1, [u]; sust.u32 [u], r1; ldc.u32 r2, [v]; fence.proxy.texture; fence.proxy.surface;",
     "bar.sync 0; barrier.cta.sync 1, 64; bar.arrive 2, 64; barrier.sync.aligned 3;",

@@ -67,8 +67,10 @@ def needs(item: Statement) -> Iterator[str]:
                 yield "mbarriers" if window == "mbarrier_init" else "restricted-fences"
             elif order in (Order.ACQUIRE, Order.RELEASE):
                 yield "one-sided-fences"
-        case ProxyFence(kind=kind):
+        case ProxyFence(kind=kind, order=order):
             yield kind
+            if kind == "alias" and order is not None:
+                yield "one-sided-fences"
         case AsyncCopy(bulk=bulk, map=shape):
             yield "async" if bulk else "copies"
             yield from ("tensormap",) if shape is not None else ()
