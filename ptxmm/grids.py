@@ -54,7 +54,30 @@ class Grids:
 
     def triggers(self, threads: list[int]) -> list[Event]:
         """The `launch_dependents` of some threads."""
-        return [e for e in self.graph.events if e.thread in threads and _is(e, wait=False)]
+        return [e for e in self.graph.events if e.thread in threads and e.guard != -1 and _is(e, wait=False)]
+
+    @cached_property
+    def first_triggers(self) -> dict[int, Lit]:
+        """For each `launch_dependents` of a kernel that others depend on, the literal that its CTA has none before."""
+        first: dict[int, Lit] = {}
+        for kernel in set(self.dependent.values()):
+            for found in map(self.triggers, self.ctas(kernel)):
+                first |= self._one_is_first(found)
+        return first
+
+    def _one_is_first(self, found: list[Event]) -> dict[int, Lit]:
+        if len(found) == 1:
+            return {found[0].id: found[0].guard}
+        formulas = self.formulas
+        first = {trigger.id: formulas.var() for trigger in found}
+        formulas.at_most_one(list(first.values()))
+        for trigger in found:
+            formulas.require(-trigger.guard, *first.values())
+            formulas.require(-first[trigger.id], trigger.guard)
+            for other in found:
+                if other.thread == trigger.thread and other.node < trigger.node:
+                    formulas.require(-first[trigger.id], -other.guard)
+        return first
 
     def ready(self, thread: int) -> Lit:
         """The literal that what a thread's kernel depends on lets it start."""
@@ -96,15 +119,14 @@ class Grids:
         yield from self._triggered(events)
 
     def _triggered(self, events: Iterable[Event]) -> Iterator[tuple[int, int, Lit]]:
-        """A release fence before the one trigger of its CTA synchronises with the start of the dependent kernel."""
+        """A release fence before the first trigger of its CTA synchronises with the start of the dependent kernel."""
         for second, first in self.dependent.items():
             started = [e for e in events if e.thread in self.threads(second) and e.issue < 0]
-            for cta in self.ctas(first):
-                found = self.triggers(cta)
+            for trigger in self.triggers(self.threads(first)):
                 for fence in events:
-                    if len(found) == 1 and fence.thread == found[0].thread and _publishes(fence, found[0]):
+                    if fence.thread == trigger.thread and _publishes(fence, trigger):
                         for event in started:
-                            yield fence.id, event.id, found[0].guard
+                            yield fence.id, event.id, self.first_triggers[trigger.id]
 
 
 def kernels(program: Program) -> list[int]:

@@ -136,13 +136,13 @@ class Schedule:
         for second, first in grids.dependent.items():
             started = [e for e in self.graph.events if e.thread in grids.threads(second)]
             for cta in grids.ctas(first):
-                ways = {trigger.id: formulas.var() for trigger in grids.triggers(cta)}
-                over = formulas.var() if ways else 1
-                formulas.require(over, *ways.values())
+                found = grids.triggers(cta)
+                over = -formulas.disj([trigger.guard for trigger in found])
+                for trigger in found:
+                    for event in (*started, *(other for other in found if other.id != trigger.id)):
+                        literal = formulas.both(grids.first_triggers[trigger.id], event.guard)
+                        edges.add(trigger.id, event.id, literal)
                 for event in started:
-                    for trigger in grids.triggers(cta):
-                        formulas.require(-ways[trigger.id], trigger.guard)
-                        edges.add(trigger.id, event.id, formulas.both(ways[trigger.id], event.guard))
                     for thread in cta:
                         edges.add(2 * size + thread, event.id, formulas.both(over, event.guard))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from ptxmm.enumeration.path import Step
 from ptxmm.enumeration.scopes import cta
@@ -56,33 +57,50 @@ def waits(step: Step) -> bool:
     return isinstance(step.item, GridDependency) and step.item.wait
 
 
-def api(skeleton: Skeleton) -> Iterator[tuple[int, int]]:
-    """From all that a kernel did to what comes after its end, and from what a trigger publishes to the launched."""
+def firsts(skeleton: Skeleton) -> Iterator[frozenset[int]]:
+    """The ways to say which `launch_dependents` is the first of each CTA: in each thread, the first may be it."""
+    primaries = {first for _, kind, first in skeleton.program.launches if kind == "dependent"}
+    ways: list[list[int]] = []
+    for kernel in sorted(primaries):
+        for block in blocks(skeleton.program, kernel):
+            found: dict[int, int] = {}
+            for event, step in skeleton.steps():
+                if event.thread is not None and event.thread in block and triggers(step):
+                    found.setdefault(event.thread, event.id)
+            ways.append(list(found.values()))
+    return map(frozenset, product(*filter(None, ways)))
+
+
+def api(skeleton: Skeleton, first: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """From all that a kernel did to what comes after its end, and from what the first triggers publish."""
     program, steps = skeleton.program, skeleton.steps()
     for later, step in steps:
         if later.thread is None or step.late:
             continue
         kernel = program.threads[later.thread].place.kernel
         over = set(ended_before(program, kernel))
-        first = depends_on(program, kernel)
-        if first is not None and waits(step):
-            over.add(first)
+        primary = depends_on(program, kernel)
+        if primary is not None and waits(step):
+            over.add(primary)
         for earlier, _ in steps:
             if earlier.thread is not None and program.threads[earlier.thread].place.kernel in over:
                 yield earlier.id, later.id
-        for fence in published(skeleton, first) if first is not None else ():
+        for fence in published(skeleton, first & launchers(skeleton, primary)):
             yield fence, later.id
 
 
-def published(skeleton: Skeleton, kernel: int) -> Iterator[int]:
-    """The release fences of a kernel before the one trigger of their CTA."""
-    for block in blocks(skeleton.program, kernel):
-        mine = [(event, step) for event, step in skeleton.steps() if event.thread in block]
-        found = [event for event, step in mine if triggers(step)]
-        if len(found) == 1:
-            for event, step in mine:
-                if event.thread == found[0].thread and event.position < found[0].position and publishes(step):
-                    yield event.id
+def launchers(skeleton: Skeleton, kernel: int | None) -> set[int]:
+    """The `launch_dependents` of a kernel."""
+    mine = members(skeleton.program, kernel)
+    return {event.id for event, step in skeleton.steps() if event.thread in mine and triggers(step)}
+
+
+def published(skeleton: Skeleton, found: frozenset[int]) -> Iterator[int]:
+    """The release fences before some triggers in their threads."""
+    for trigger in (skeleton.events[one] for one in found):
+        for event, step in skeleton.steps():
+            if event.thread == trigger.thread and event.position < trigger.position and publishes(step):
+                yield event.id
 
 
 def publishes(step: Step) -> bool:

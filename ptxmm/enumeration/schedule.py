@@ -18,6 +18,7 @@ class Schedule:
     skeleton: Skeleton
     plan: Plan
     sources: dict[int, set[int]]
+    first: frozenset[int] = frozenset()
     happened: set[int] = field(default_factory=set)
     complete: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
@@ -59,7 +60,7 @@ class Schedule:
     def can_happen(self, event: Event) -> bool:
         """Memory events wait for what they depend on and for earlier barriers, barriers for all that is before them."""
         assert event.thread is not None
-        if not self.has_started(event.thread):
+        if not self.has_started(event.thread) or not self.may_trigger(event):
             return False
         if event.kind == "B":
             number = self.plan.generation[event.id]
@@ -74,6 +75,17 @@ class Schedule:
         return self.ended.issuperset(predecessors(program, thread)) and (
             first is None or all(self.lets_start(block) for block in blocks(program, first))
         )
+
+    def may_trigger(self, event: Event) -> bool:
+        """Whether an event is no trigger, or the first of its CTA, or comes after that."""
+        if event.step is None or not triggers(event.step) or event.id in self.first:
+            return True
+        mine = self.skeleton.place(event)
+        for one in self.first - self.happened:
+            place = self.skeleton.place(self.skeleton.events[one])
+            if mine is not None and place is not None and cta(place) == cta(mine):
+                return False
+        return True
 
     def lets_start(self, block: list[int]) -> bool:
         """Whether a CTA lets dependent kernels start: it has said so, or has ended."""
@@ -98,9 +110,9 @@ def predecessors(program: Program, thread: int) -> list[int]:
     ]  # fmt: skip
 
 
-def possible(skeleton: Skeleton, plan: Plan, sources: dict[int, set[int]]) -> bool:
+def possible(skeleton: Skeleton, plan: Plan, sources: dict[int, set[int]], first: frozenset[int]) -> bool:
     """Whether all of the candidate happens, its waits end, and those where a thread is stuck do not."""
-    schedule = Schedule(skeleton, plan, sources)
+    schedule = Schedule(skeleton, plan, sources, first)
     schedule.run()
     stuck = {
         skeleton.at[thread, len(path.steps) - 1] for thread, path in enumerate(skeleton.paths) if path.end == "stuck"

@@ -15,7 +15,7 @@ from ptxmm.enumeration.combine import Chosen, Combiner, Content
 from ptxmm.enumeration.final import asked_columns
 from ptxmm.enumeration.flight import is_lent, tenants
 from ptxmm.enumeration.lanes import divergent, elected
-from ptxmm.enumeration.launch import api, several
+from ptxmm.enumeration.launch import api, firsts, several
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.reach import Reach
@@ -42,7 +42,8 @@ THIN_AIR = "the model does not exclude values out of thin air, and the values of
 class Found:
     """One execution that the model allows; `undefined` where a step of it has no defined meaning.
 
-    It is not `scheduled` where that step is a barrier, and then what comes after the barrier means nothing.
+    It is not `scheduled` where that step is a barrier, and then what comes after the barrier means nothing. `first` are
+    the first triggers of CTAs, which let dependent kernels start.
     """
 
     skeleton: Skeleton
@@ -50,6 +51,7 @@ class Found:
     co: Pairs
     meaning: Meaning
     turn: Rounds = NO_ROUNDS
+    first: frozenset[int] = frozenset()
     undefined: str = ""
     scheduled: bool = True
 
@@ -138,7 +140,7 @@ class Search:
         if not self.partly:
             return True
         skeleton = self.skeleton(chosen)
-        start = self.meaning(skeleton, Plan(), NO_ROUNDS).after({0}, {})
+        start = self.meaning(skeleton, Plan(), NO_ROUNDS, frozenset()).after({0}, {})
         if start is None:
             return False
         missing = frozenset(
@@ -155,8 +157,8 @@ class Search:
         cells = cells_of(step.spot for path in chosen for step in path.steps if step.spot is not None)
         return assemble(self.program, chosen, cells)
 
-    def meaning(self, skeleton: Skeleton, plan: Plan, turn: Rounds) -> Meaning:
-        """The base sets and relations of a candidate that its paths, barriers and mbarriers decide."""
+    def meaning(self, skeleton: Skeleton, plan: Plan, turn: Rounds, first: frozenset[int]) -> Meaning:
+        """The base sets and relations of a candidate that its paths, barriers, mbarriers and first triggers decide."""
         cells = skeleton.cells
         if cells not in self.strands:
             self.strands[cells] = Strand(self.program, initial_events(self.program, cells))
@@ -176,7 +178,7 @@ class Search:
             if self.rules.after_mbarriers is None:
                 relations["mbo"] = rows(turn.before, size)
         if several(self.program):
-            relations["api"] = rows(api(skeleton), size)
+            relations["api"] = rows(api(skeleton, first), size)
         return Meaning(self.rules, size, sets, relations)
 
     def candidates(self, chosen: Chosen) -> Iterator[Found]:
@@ -187,15 +189,15 @@ class Search:
         why = next((path.why for path in chosen if path.end == "undefined"), "") or divergent(skeleton)
         complete = self.resolved if self.simple else self.completions
         turns = [one for one in self.turns(skeleton) if self.broken or not one.undefined]
-        for plan, turn in product(plans(skeleton) if turns else (), turns):
+        for plan, turn, first in product(plans(skeleton) if turns else (), turns, list(firsts(skeleton))):
             broken = turn.undefined
-            start = self.meaning(skeleton, plan, turn).after({0}, {})
+            start = self.meaning(skeleton, plan, turn, first).after({0}, {})
             if start is None or not (plan.undefined or broken or self.matters(skeleton, start)):
                 continue
             for found in complete(skeleton, start):
                 if not turn.agrees(self.known(found.meaning)):
                     continue
-                found = replace(found, turn=turn)
+                found = replace(found, turn=turn, first=first)
                 if plan.undefined:
                     yield replace(found, undefined=plan.undefined, scheduled=False)
                 elif happens(skeleton, plan, found):
@@ -267,7 +269,7 @@ def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
         if event.thread is not None:
             needed = step.data | step.addr | step.ctrl | step.done | ({step.issue} if step.issue is not None else set())
             before.setdefault(event.id, set()).update(skeleton.at[event.thread, one] for one in needed)
-    if possible(skeleton, plan, before):
+    if possible(skeleton, plan, before, found.first):
         return True
     if circular(before):
         raise GaveUp(THIN_AIR)
