@@ -27,9 +27,11 @@ from ptxmm.program import Program
 from ptxmm.prove.arithmetic import SIGN_FLIP, Arithmetic
 from ptxmm.prove.barriers import GRID
 from ptxmm.prove.chains import EARLIER
+from ptxmm.prove.claims import Claim, relevant
 from ptxmm.prove.closes import ACQUIRE_LOAD, ACQUIRE_POLL, FENCES
 from ptxmm.prove.counterexamples import counterexample, instance, structures
-from ptxmm.prove.logic import ESTABLISHED, EVENT, USED, Logic
+from ptxmm.prove.language import ESTABLISHED, EVENT, USED
+from ptxmm.prove.logic import Logic
 from ptxmm.prove.messages import READ_AFTER, SYNCHRONISED, VISIBLE
 from ptxmm.prove.predecessor import PREDECESSOR
 from ptxmm.prove.predicates import values_in
@@ -278,7 +280,7 @@ def test_and_binds_more_than_or() -> None:
 def test_a_general_sentence_is_true_where_all_its_instances_are(pairs: frozenset[tuple[int, int]]) -> None:
     one = sentence("po(a, b) => po(b, a)")
     symmetric = {(j, i) for i, j in pairs} == set(pairs)
-    found = true(one, {}, range(3), lambda atom, where: tuple(where[name] for name in atom.events) in pairs)
+    found = true(one, {}, range(3), lambda atom, at: tuple(at[name] for name in atom.events) in pairs, one.about(()))
     assert found == symmetric
 
 
@@ -297,6 +299,46 @@ def test_a_recursion_is_used_only_by_what_it_is_closed_under() -> None:
     for text in told:
         implication = text[text.index("Implies(") :]
         assert not implication.startswith("Implies(reach"), implication
+
+
+# --- what the solver is told -----------------------------------------------------------------------------------------
+
+FIRST, SECOND = (z3.Const(name, EVENT) for name in ("first", "second"))
+SOME = [z3.Function(name, EVENT, z3.BoolSort()) for name in ("p", "q", "r", "s")]
+ATOMS = some.builds(
+    lambda predicate, event: predicate(event), some.sampled_from(SOME), some.sampled_from([FIRST, SECOND])
+)
+FORMULAS = some.recursive(
+    ATOMS,
+    lambda parts: some.one_of(
+        some.builds(z3.Not, parts),
+        some.builds(z3.And, parts, parts),
+        some.builds(z3.Or, parts, parts),
+        some.builds(z3.Implies, parts, parts),
+        some.builds(lambda one, other: one == other, parts, parts),
+        some.builds(lambda one: z3.ForAll([FIRST], one), parts),
+        some.builds(lambda one: z3.Exists([SECOND], one), parts),
+    ),
+    max_leaves=6,
+)
+
+
+@given(some.lists(FORMULAS, min_size=1, max_size=5))
+def test_what_is_left_of_claims_has_a_structure_exactly_if_all_have(formulas: list[z3.BoolRef]) -> None:
+    whole, left = z3.Solver(), z3.Solver()
+    whole.add(*formulas)
+    left.add(*(claim.sentence for claim in relevant([Claim("", one) for one in formulas])))
+    assert left.check() == whole.check()
+
+
+def test_a_definition_that_rests_on_what_never_happens_is_not_told() -> None:
+    """Nothing in this theorem is a copy, so that no rule about copies is left, however long the chain of rules."""
+    question = next(one for one in Proof(GRID, shipped("ptx-9.4")).questions() if one.name == "causal")
+    told = [Claim("", sentence) for sentence in question.sentences()]
+    left = " ".join(str(claim.sentence) for claim in relevant(told))
+    assert all(any(name in str(claim.sentence) for claim in told) for name in ("issued(", "late-sync", "by-kernel"))
+    assert not any(name in left for name in ("issued(", "late-sync", "by-kernel"))
+    assert "syncbar(" in left
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

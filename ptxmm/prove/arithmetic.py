@@ -19,7 +19,8 @@ from string import Template
 
 import z3
 
-from ptxmm.prove.logic import Formula, Term
+from ptxmm.prove.claims import Formula
+from ptxmm.prove.language import Term
 from ptxmm.prove.proving import Step
 from ptxmm.solve import Truth
 

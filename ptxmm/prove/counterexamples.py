@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeAlias
 
 from ptxmm import execution
 from ptxmm.check import check
@@ -21,13 +22,16 @@ from ptxmm.execution import Concrete
 from ptxmm.model import Axiom, Let, Model
 from ptxmm.options import Options
 from ptxmm.program import Program
-from ptxmm.prove.logic import MODEL_NAMES, names_in
+from ptxmm.prove.language import MODEL_NAMES, names_in
 from ptxmm.prove.sentences import Atom, Sentence, axiom, expression, sentence, true
 from ptxmm.prove.statement import Hypothesis, Theorem
 from ptxmm.prove.theory import EXISTENCE, facts_of
 from ptxmm.relation import Rel, Set
 from ptxmm.solve import Truth, session
 from ptxmm.syntax.lit import read
+
+# What can be looked at once an event is chosen: sentences, each with the events that it speaks of in general.
+Ready: TypeAlias = dict[str, list[tuple[Sentence, tuple[str, ...]]]]
 
 MOST = 200
 
@@ -109,30 +113,28 @@ class Structure:
 
     def holds(self, atom: Atom, where: Mapping[str, int]) -> bool:
         """Whether an atom is true of events."""
-        return tuple(where[name] for name in atom.events) in self.meanings[atom.expr]
+        return tuple([where[name] for name in atom.events]) in self.meanings[atom.expr]
 
     def true(self, one: Sentence, named: Mapping[str, int]) -> bool:
         """Whether a sentence is true."""
-        return true(one, named, self.events, self.holds)
+        return true(one, named, self.events, self.holds, one.about(named))
 
     def assignments(self, names: tuple[str, ...], sentences: Iterable[Sentence]) -> Iterator[dict[str, int]]:
         """Every choice of the named events that makes the sentences true."""
-        ready = {name: list[Sentence]() for name in names}
-        for one in sentences:
+        ready: Ready = {name: [] for name in names}
+        for one, others in sorted(((one, one.about(names)) for one in sentences), key=lambda pair: len(pair[1])):
             last = max((n for n in one.events if n in ready), key=names.index)
-            ready[last].append(one)
+            ready[last].append((one, others))
         return self._choose(names, ready, {})
 
-    def _choose(
-        self, names: tuple[str, ...], ready: Mapping[str, list[Sentence]], chosen: dict[str, int]
-    ) -> Iterator[dict[str, int]]:
+    def _choose(self, names: tuple[str, ...], ready: Ready, chosen: dict[str, int]) -> Iterator[dict[str, int]]:
         if len(chosen) == len(names):
             yield chosen
             return
         name = names[len(chosen)]
         for event in self.events:
             here = {**chosen, name: event}
-            if all(self.true(one, here) for one in ready[name]):
+            if all(true(one, here, self.events, self.holds, others) for one, others in ready[name]):
                 yield from self._choose(names, ready, here)
 
 

@@ -20,6 +20,8 @@ from ptxmm.model import Model
 from ptxmm.prove.arithmetic import SIGN_FLIP
 from ptxmm.prove.chains import ATOMIC as LATER_ATOMIC
 from ptxmm.prove.chains import POLLED_LATER, WORD_ADDRESS, WORD_GENERIC, WORD_SCOPE
+from ptxmm.prove.claims import Formula
+from ptxmm.prove.language import USED, Term, term
 from ptxmm.prove.leaders import (
     ADDRESS,
     ADDS,
@@ -33,7 +35,6 @@ from ptxmm.prove.leaders import (
     TEXT,
     WORD_OF_ATOMICS,
 )
-from ptxmm.prove.logic import USED, Formula, Term, term
 from ptxmm.prove.messages import STRONG
 from ptxmm.prove.predecessor import PREDECESSOR
 from ptxmm.prove.proving import Proof, Question, Step

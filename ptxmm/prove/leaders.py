@@ -7,7 +7,8 @@ from string import Template
 import z3
 
 from ptxmm.prove.arithmetic import WORD
-from ptxmm.prove.logic import Formula, Term, term
+from ptxmm.prove.claims import Formula
+from ptxmm.prove.language import Term, term
 from ptxmm.prove.messages import ALIASES, ASYNC, REDUCTION, reduced
 from ptxmm.prove.rounds import ADDED, IN_ROUND, VALUE, Round, Value, every, signed
 from ptxmm.prove.statement import Hypothesis

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import z3
 
 from ptxmm.model import Model
-from ptxmm.prove.logic import EVENT, Formula
+from ptxmm.prove.claims import Formula
+from ptxmm.prove.language import EVENT
 from ptxmm.prove.messages import VISIBLE
 from ptxmm.prove.proving import Proof, Step
 from ptxmm.prove.statement import Slots, Theorem

@@ -15,12 +15,15 @@ from itertools import chain, product
 import z3
 
 from ptxmm.model import Model
-from ptxmm.prove.logic import ESTABLISHED, MODEL_NAMES, USED, Claim, Formula, Logic, Term, term
+from ptxmm.prove.claims import Claim, Formula, relevant
+from ptxmm.prove.language import ESTABLISHED, MODEL_NAMES, USED, Term, term
+from ptxmm.prove.logic import Logic
 from ptxmm.prove.sentences import Conjunction, Sentence, expression, renamed_events, sentence
 from ptxmm.prove.statement import Hypothesis, Induction, Lemma, Theorem
 from ptxmm.prove.theory import sources, theory
 from ptxmm.solve import Truth
 
+FACT = ""
 BASIC = frozenset({"po", "loc", "vloc", "full", "rmw"})
 
 
@@ -201,8 +204,7 @@ class Question:
             solver.set("rlimit", work)
             solver.set("timeout", max(1, int(timeout * 1000)))
             solver.set("random_seed", 0)
-            solver.add(*self.facts)
-            _tell(solver, names, [*claims, *case])
+            _tell(solver, names, relevant([*(Claim(FACT, fact) for fact in self.facts), *claims, *case]))
             answer = Truth(str(solver.check()))
             if answer is not Truth.UNSAT:
                 return Step(self.name, answer, why=solver.reason_unknown() if answer is Truth.UNKNOWN else "")
@@ -211,8 +213,11 @@ class Question:
 
 
 def _tell(solver: z3.Solver, names: dict[str, str], claims: Iterable[Claim]) -> None:
-    """Give claims to a solver, under tags that `names` explains."""
+    """Give claims to a solver, under tags that `names` explains; facts have none."""
     for claim in claims:
+        if claim.name == FACT:
+            solver.add(claim.sentence)
+            continue
         tag = f"claim{len(names)}"
         names[tag] = claim.name
         solver.assert_and_track(claim.sentence, tag)

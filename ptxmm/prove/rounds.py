@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import z3
 
 from ptxmm.prove.arithmetic import CONDITIONS, SIGN, WORD, Condition, Sums
-from ptxmm.prove.logic import EVENT, USED, Formula, Term, term
+from ptxmm.prove.claims import Formula
+from ptxmm.prove.language import EVENT, USED, Term, term
 from ptxmm.prove.proving import Question
 from ptxmm.prove.sentences import sentence
 

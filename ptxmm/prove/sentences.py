@@ -10,9 +10,10 @@ tested on the executions of counterexamples.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from ptxmm.cat.expand import Expander
@@ -20,7 +21,7 @@ from ptxmm.cat.parse import parse
 from ptxmm.cat.source import Source
 from ptxmm.cat.written import Claim, Define, Include
 from ptxmm.model import Axiom, Check, Expr, Let
-from ptxmm.prove.logic import MODEL_NAMES
+from ptxmm.prove.language import MODEL_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +125,14 @@ def _expanded(text: str) -> list[Any]:
 Holds = Callable[[Atom, Mapping[str, int]], bool]
 
 
-def true(one: Sentence, given: Mapping[str, int], events: Collection[int], holds: Holds) -> bool:
-    """Whether a sentence is true on finitely many events, some of them named."""
-    return all(
-        any(all(holds(atom, where) for atom in part) for part in one.alternatives)
-        for where in _extended(one.about(given), dict(given), events)
-        if all(holds(atom, where) for atom in one.premises)
-    )
-
-
-def _extended(names: tuple[str, ...], given: dict[str, int], events: Collection[int]) -> Iterator[dict[str, int]]:
-    if not names:
-        yield given
-        return
-    for event in events:
-        yield from _extended(names[1:], {**given, names[0]: event}, events)
+def true(
+    one: Sentence, named: Mapping[str, int], events: Collection[int], holds: Holds, others: tuple[str, ...]
+) -> bool:
+    """Whether a sentence is true on finitely many events, some of them named, whatever the others in it are."""
+    for choice in product(events, repeat=len(others)):
+        where = {**named, **dict(zip(others, choice, strict=True))} if others else named
+        if all(holds(atom, where) for atom in one.premises) and not any(
+            all(holds(atom, where) for atom in part) for part in one.alternatives
+        ):
+            return False
+    return True

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import z3
 
 from ptxmm.model import RELATIONS, Expr, Model, Name
-from ptxmm.prove.logic import ESTABLISHED, USED, Claim, Logic, Term, term
+from ptxmm.prove.claims import Claim
+from ptxmm.prove.language import ESTABLISHED, USED, Term, term
+from ptxmm.prove.logic import Logic
 from ptxmm.prove.sentences import axiom
 
 
