@@ -18,7 +18,10 @@ from ptxmm.errors import PtxmmError
 from ptxmm.gpu.profiles import PROFILES, USUAL
 
 if TYPE_CHECKING:
+    from ptxmm.gpu.log import Run
+    from ptxmm.gpu.process import Process
     from ptxmm.gpu.runs import Wish
+    from ptxmm.gpu.session import Session
     from ptxmm.program import Program
 
 CODES = """\b
@@ -55,6 +58,7 @@ def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emi
 
     PATH is a file (.lit, .litmus, .test), a folder or a glob. `ptxmm compare` holds the log against a model.
     """
+    running = _started(device) if emit is None else None
     files, complaints = find(paths)
     for complaint in complaints:
         complain(f"ptxmm: {complaint}")
@@ -62,13 +66,21 @@ def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emi
     if emit is not None:
         _emit(reader, emit)
     else:
-        from ptxmm.gpu import runs
+        from ptxmm.gpu.runs import Wish
+        from ptxmm.gpu.session import Session
 
         names = tuple(PROFILES) if "each" in profiles else profiles or USUAL
-        wish = runs.Wish(tuple(PROFILES[name] for name in dict.fromkeys(names)), seconds, seed, controls, audit)
-        if _run(reader, wish, device, log):
+        wish = Wish(tuple(PROFILES[name] for name in dict.fromkeys(names)), seconds, seed, controls, audit)
+        if _run(reader, wish, Session(device, running=running), log):
             context.exit(130)
     context.exit(2 if complaints or reader.failed else 0)
+
+
+def _started(device: int) -> Process:
+    """The process that will launch: CuPy is imported there while tests are read here."""
+    from ptxmm.gpu.process import Process
+
+    return Process.started(device)
 
 
 class _Reader:
@@ -107,25 +119,19 @@ def _emit(programs: Iterable[Program], folder: Path) -> None:
         say(f"{program.full_name}: {target} (PTX {made.version[0]}.{made.version[1]}, {made.target})")
 
 
-def _run(reader: _Reader, wish: Wish, device: int, log: Path | None) -> bool:
+def _run(reader: _Reader, wish: Wish, session: Session, log: Path | None) -> bool:
     """Run the tests; whether it was interrupted."""
-    from ptxmm.gpu.log import to_line
     from ptxmm.gpu.runs import runs
-    from ptxmm.gpu.session import Session
     from ptxmm.report.run import RunReport
 
-    session = Session(device)
-    report = RunReport(say)
-    stream = _opened(log) if log is not None else None
+    report, written = RunReport(say), _Log(log)
 
     def told() -> Iterator[None]:
         """Tell of each test; one item for each file that is through."""
         path = None
         for each in runs(reader, session, wish):
             report.add(each)
-            if stream is not None:
-                stream.writelines(to_line(one) + "\n" for one in each)
-                stream.flush()
+            written.add(each)
             if path not in (None, each[0].path):
                 yield
             path = each[0].path
@@ -140,10 +146,33 @@ def _run(reader: _Reader, wish: Wish, device: int, log: Path | None) -> bool:
         complain("ptxmm: interrupted: what was measured is kept")
     finally:
         session.close()
-        if stream is not None:
-            stream.close()
+        written.close()
     report.end()
     return interrupted
+
+
+class _Log:
+    """The log of a command, which leaves an older one alone until there is something to write."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.stream: TextIO | None = None
+
+    def add(self, each: list[Run]) -> None:
+        """Write the runs of a test."""
+        from ptxmm.gpu.log import to_line
+
+        if self.path is None:
+            return
+        if self.stream is None:
+            self.stream = _opened(self.path)
+        self.stream.writelines(to_line(one) + "\n" for one in each)
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the log."""
+        if self.stream is not None:
+            self.stream.close()
 
 
 def _opened(log: Path) -> TextIO:

@@ -20,8 +20,9 @@ from ptxmm.cli import cli
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
-from ptxmm.gpu.launch import MISSING, Done, Job, Started
+from ptxmm.gpu.jobs import Done, Job, Played, Started
 from ptxmm.gpu.log import Device, Profile, Run, to_line
+from ptxmm.gpu.process import MISSING
 from ptxmm.gpu.profiles import PROFILES, USUAL
 from ptxmm.gpu.runs import Wish, runs
 from ptxmm.gpu.session import Process, Session
@@ -91,7 +92,7 @@ class Standing:
         try:
             while (job := jobs.recv()) is not None:
                 done = self.answer(job)
-                if done is None or done.tallies or done.fatal:
+                if done is None or done.played or done.fatal:
                     jobs.send(Started(job.number))
                 if done is None:
                     silent.set()
@@ -103,14 +104,18 @@ class Standing:
     def kill(self) -> None:
         self.ended += 1
 
-    def join(self, _seconds: float) -> None:
+    def wait(self, _seconds: float) -> None:
         pass
 
 
 def counting(job: Job) -> Done:
     """Every kernel saw the weak outcome once in four."""
-    seen = tally(((1, 0), 1), ((1, 1), 3), holding=1)
-    return Done(job.number, tuple(tuple(seen for _ in job.kernels) for _ in job.profiles))
+    return played(job, *(tally(((1, 0), 1), ((1, 1), 3), holding=1) for _ in job.kernels))
+
+
+def played(job: Job, *tallies: Tally | None) -> Done:
+    """The same tallies under each profile."""
+    return Done(job.number, tuple(Played(tallies, (False, *(True for _ in tallies[1:])), 0.1) for _ in job.profiles))
 
 
 def run_all(programs: list[Program], standing: Standing | Answer, wish: Wish = WISH) -> list[list[Run]]:
@@ -149,7 +154,61 @@ def test_a_launch_that_does_not_end_costs_its_test_and_no_other() -> None:
     found = run_all([only(MP)] * 3, standing)
     assert [each[0].skipped is None for each in found] == [True, False, True]
     assert "did not end" in (found[1][0].skipped or "")
-    assert (standing.started, standing.ended) == (3, 3), "one process, its spare, and a spare for the spare; all ended"
+    assert standing.started == standing.ended == 4, "one process, two that went on after it, and a spare; all ended"
+
+
+def test_a_control_that_does_not_end_costs_no_test() -> None:
+    standing = Standing(lambda job: None if job.number == 1 and len(job.kernels) > 1 else counting(job))
+    found = [run for (run,) in run_all([only(MP)] * 3, standing)]
+    assert [run.skipped for run in found] == [None] * 3
+    assert [run.control is None for run in found] == [False, True, False]
+    assert "did not end" in (found[1].uncontrolled or "")
+
+
+def test_a_test_that_fails_by_itself_is_not_asked_again() -> None:
+    asked: list[int] = []
+
+    def answer(job: Job) -> Done:
+        asked.append(job.number)
+        return Done(job.number, failed="an illegal address", fatal=True, alone=True)
+
+    ((run,),) = run_all([only(MP)], answer)
+    assert (run.skipped, asked) == ("an illegal address", [0])
+
+
+def test_of_several_controls_the_log_has_the_one_that_showed_most() -> None:
+    def answer(job: Job) -> Done:
+        none, some, more = (tally(((1, 0), n), ((1, 1), 1000 - n), holding=n) for n in (0, 20, 300))
+        return played(job, none, some, more, None)
+
+    ((run,),) = run_all([only(MP)], answer)
+    assert run.control is not None
+    assert (run.control.change.split(":")[0], run.control.counted.holding) == ("narrowed", 300)
+    assert [each.split(":")[0] for each in run.tried] == ["relaxed"]
+    assert run.control.beside
+
+
+def test_where_forall_is_asked_the_control_counts_in_which_it_fails() -> None:
+    asking = MP.replace("exists (B.r0 == 1 && B.r1 == 0)", "forall (B.r0 == 0 || B.r1 == 1)")
+
+    def answer(job: Job) -> Done:
+        assert job.failing
+        none, some, more = (tally(((1, 0), n), ((1, 1), 1000 - n), holding=1000 - n) for n in (0, 300, 20))
+        return played(job, none, some, more, None)
+
+    ((run,),) = run_all([only(asking)], answer)
+    assert run.control is not None
+    assert run.control.counted.holding == 700
+
+
+def test_a_control_whose_counts_are_wrong_is_left_out() -> None:
+    def answer(job: Job) -> Done:
+        right = tally(((1, 1), 10))
+        return played(job, right, replace(right, failed_meetings=1), right, None)
+
+    ((run,),) = run_all([only(MP)], answer)
+    assert run.control is not None
+    assert run.control.change.startswith("narrowed")
 
 
 def test_a_process_that_reads_no_more_is_noticed_too() -> None:
@@ -165,7 +224,7 @@ def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() ->
     standing = Standing(lambda job: failing.get(job.number) or counting(job))
     found = run_all([only(MP)] * 3, standing)
     assert [each[0].skipped for each in found] == ["an illegal address", "PTX 9.9 is too new", None]
-    assert (standing.started, standing.ended) == (3, 3)
+    assert standing.started == standing.ended
 
 
 def test_counts_that_do_not_add_up_are_refused() -> None:

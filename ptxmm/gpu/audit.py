@@ -9,14 +9,14 @@ says that all are there, in another order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ptxmm.errors import MissingTool, PtxmmError
+from ptxmm.errors import PtxmmError
 from ptxmm.gpu.log import Audit
 from ptxmm.gpu.needed import ORDERING, SHARED, Needed, bits_of, level_of, needed
-from ptxmm.gpu.sass import Machine, listing, machine
+from ptxmm.gpu.sass import Machine, disassembled, listing, machine
 
 MERGED, REORDERED, AS_WRITTEN = "merged", "reordered by ptxas", "as written"
 
@@ -42,10 +42,19 @@ class Role:
 
 def audit(ptx: str, architecture: str) -> Audit:
     """The audit of a kernel as the `ptxas` at hand assembles it; `not audited` where a tool is missing or fails."""
+    return _told(lambda: audited(ptx, listing(ptx, architecture)))
+
+
+def audit_of(ptx: str, code: bytes) -> Audit:
+    """The audit of the first kernel of an entry, in the machine code that ran; none if the driver assembled."""
+    if not code:
+        return Audit(remarks=("the driver assembled it, since there is no ptxas",))
+    return _told(lambda: audited(ptx, disassembled(code)))
+
+
+def _told(find: Callable[[], Audit]) -> Audit:
     try:
-        return audited(ptx, listing(ptx, architecture))
-    except MissingTool as missing:
-        return Audit(remarks=(str(missing),))
+        return find()
     except PtxmmError as failed:
         return Audit(remarks=(str(failed),))
 
@@ -75,12 +84,13 @@ def audited(ptx: str, disassembly: str) -> Audit:
 
 
 def roles(ptx: str) -> list[Role]:
-    """The roles of a kernel, each with the test's own instructions."""
+    """The roles of a kernel, each with the test's own instructions; of an entry, those of its first kernel."""
     lines = ptx.splitlines()
-    starts = [n for n, text in enumerate(lines) if re.match(r"ROLE\d+:", text)]
+    others = next((n for n, text in enumerate(lines) if text.startswith("KERNEL1:")), len(lines))
+    starts = [n for n, text in enumerate(lines[:others]) if re.match(r"ROLE\d+:", text)]
     found = []
     for index, start in enumerate(starts):
-        end = next(n for n in range(start, len(lines)) if lines[n].startswith(f"DONE{index}:"))
+        end = next(n for n in range(start, others) if lines[n].startswith(f"DONE{index}:"))
         first = max((n for n in range(start, end) if re.match(r"(MET|BEGIN)_\w+:", lines[n])), default=start)
         found.append(_role(f"thread {index}", lines, first + 1, end))
     return found

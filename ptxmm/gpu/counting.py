@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ptxmm.arith import binary, unary
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.columns import Column
+from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.log import Counted, Outcome
-from ptxmm.gpu.source import Kernel
 from ptxmm.program import Addr, Binary, Const, Expr, FinalMem, FinalReg, Program, Select, Unary
 
 
@@ -25,6 +26,14 @@ class Tally:
     expected: int
     failed_meetings: int
     launches: int
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        states = Counter(dict(self.states))
+        states.update(dict(other.states))
+        counters = {name: number + other.counters[name] for name, number in self.counters.items()}
+        failed, launches = self.failed_meetings + other.failed_meetings, self.launches + other.launches
+        return Tally(tuple(states.items()), counters, self.expected + other.expected, failed, launches)
 
 
 def counted(program: Program, kernel: Kernel, tally: Tally) -> Counted:

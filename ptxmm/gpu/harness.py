@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from ptxmm.gpu.code import Code
 from ptxmm.gpu.layout import WARP, Layout
+from ptxmm.gpu.stress import ended
 
-POLLS = 1 << 20
-"""Polls before a thread of the harness gives up."""
+POLLS = 1 << 17
+"""Polls before a thread of the harness gives up: a tenth of a second, a hundred times the bound of a wait."""
 
 STATES = 512
 """Rows of the table of final states."""
@@ -20,12 +21,13 @@ COPIES = 128
 """Copies of the counters, so that CTAs do not wait for each other."""
 
 COUNTERS = ("instances", "stuck", "filtered", "unlisted", "holding", "squares")
-"""Behind the counts of states in each copy."""
+"""What each copy of the counters counts, in words of 64 bits."""
 
-ROW = STATES + 8
+COUNTED = COPIES * STATES * 8
+"""Where in the table the counters begin, a row of 8 for each copy; before them are the counts of states."""
 
-KEYS = COPIES * ROW * 8
-"""Where in the table the keys of states begin; behind them are the states."""
+KEYS = COUNTED + COPIES * 64
+"""Where the keys of states begin; behind them are the states."""
 
 VALUES = KEYS + STATES * 8
 
@@ -35,30 +37,15 @@ HEADER = 256
 MEETING = 32
 """Bytes from one team's meeting point to the next."""
 
-PARAMETERS = (
-    ("memory", 64), ("stride", 64), ("slot", 32), ("results", 64), ("sync", 64), ("table", 64), ("scratch", 64),
-    ("templates", 64), ("alias", 64), ("first", 32), ("met", 32), ("units", 32), ("rounds", 32), ("passes", 32),
-    ("turn", 32), ("preload", 32), ("busy", 32), ("patience", 64), ("seed", 32),
-)  # fmt: skip
-"""Parameters of a kernel, in order."""
-
-
-def parameters() -> list[str]:
-    """The parameter list of a kernel."""
-    return [f"    .param .u{bits} in_{name}" for name, bits in PARAMETERS]
-
 
 def prologue(code: Code, layout: Layout, zeros: int) -> None:
     """Who this thread is: its unit, its team, its role; threads without one leave."""
     add, register = code.add, code.register
-    for name, bits in PARAMETERS:
-        add(f"ld.param.u{bits} {register(name, bits)}, [in_{name}]")
     for number in range(zeros):
         add(f"ld.volatile.global.u64 {register(f'zero{number}', 64)}, [sync+{64 + 8 * number}]")
     for name in (
         "lane",
         "warp",
-        "cta",
         "unit",
         "rank",
         "cluster",
@@ -71,7 +58,7 @@ def prologue(code: Code, layout: Layout, zeros: int) -> None:
     ):
         register(name, 32)
     register("lead", 0)
-    add("mov.u32 cta, %ctaid.x", "mov.u32 lane, %tid.x", "shr.u32 warp, lane, 5", "and.b32 lane, lane, 31")
+    add("mov.u32 lane, %tid.x", "shr.u32 warp, lane, 5", "and.b32 lane, lane, 31")
     add(f"rem.u32 rank, cta, {layout.cluster_size}", f"div.u32 unit, cta, {layout.cluster_size}")
     add(f"rem.u32 cluster, unit, {layout.clusters}", f"div.u32 unit, unit, {layout.clusters}")
     add("mad.lo.u32 unit, cluster, turn, unit", "rem.u32 unit, unit, units")
@@ -98,11 +85,11 @@ def prologue(code: Code, layout: Layout, zeros: int) -> None:
             add(f"mov.u32 {register(f'n_{name}', 32)}, 0")
 
 
-def _row(code: Code) -> str:
+def _row(code: Code, start: int, size: int) -> str:
     """Where this CTA counts: computed where it is needed, since registers that are kept cost resident CTAs."""
     number, place = code.fresh(32), code.fresh(64)
     code.add(f"mov.u32 {number}, %ctaid.x", f"and.b32 {number}, {number}, {COPIES - 1}")
-    code.add(f"mad.wide.u32 {place}, {number}, {ROW * 8}, table")
+    code.add(f"mad.wide.u32 {place}, {number}, {size}, table", f"add.s64 {place}, {place}, {start}")
     return place
 
 
@@ -219,18 +206,20 @@ def _listed(code: Code, words: list[str], key: str, number: str) -> None:
     add(*(f"st.global.u64 [{target}+{8 * number_}], {word}" for number_, word in enumerate(words)), f"bra {there}")
     add(f"{row}:", f"add.u32 {at}, {at}, 1", f"add.u32 {tries}, {tries}, 1")
     add(f"setp.lt.u32 {free}, {tries}, {STATES}", f"@{free} bra {probe}")
-    add(f"mov.u32 {at}, {STATES + COUNTERS.index('unlisted')}", f"{there}:")
-    add(f"mad.wide.u32 {place}, {at}, 8, {_row(code)}")
-    add(f"red.relaxed.gpu.global.add.u64 [{place}], {number}")
+    unlisted, done = _row(code, COUNTED + 8 * COUNTERS.index("unlisted"), 64), code.label("ADDED")
+    add(f"red.relaxed.gpu.global.add.u64 [{unlisted}], {number}", f"bra {done}", f"{there}:")
+    add(f"mad.wide.u32 {place}, {at}, 8, {_row(code, 0, STATES * 8)}")
+    add(f"red.relaxed.gpu.global.add.u64 [{place}], {number}", f"{done}:")
 
 
 def epilogue(code: Code) -> None:
     """Hand over what this thread counted in registers."""
     wide = code.fresh(64)
     code.add("@!lead bra LEAVE")
-    row = _row(code)
+    row = _row(code, COUNTED, 64)
     for place, name in enumerate(COUNTERS):
         if name != "unlisted":
             code.add(f"cvt.u64.u32 {wide}, n_{name}")
-            code.add(f"red.relaxed.gpu.global.add.u64 [{row}+{8 * (STATES + place)}], {wide}")
+            code.add(f"red.relaxed.gpu.global.add.u64 [{row}+{8 * place}], {wide}")
+    ended(code)
     code.add("LEAVE:", "ret")

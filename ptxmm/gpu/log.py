@@ -77,11 +77,15 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A weaker sibling that ran between the launches of the test: `change` says what was taken from it."""
+    """A weaker sibling that ran with the test: `change` says what was taken from it.
+
+    `beside` says that it was in the same launches, on the other half of the CTAs; else the two took turns.
+    """
 
     change: str
     text: str
     counted: Counted
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,7 @@ class Profile:
 
     `working_set` is `cold` (several times L2) or `hot` (inside L2), `preload` `none`, `late` or `all`, `busy` how many
     unrelated stores precede the test in threads that store, `ctas_per_sm` the most CTAs of 256 threads on an SM, `slot`
-    the bytes from one instance to the next.
+    the bytes from one instance to the next. With `stress` *n*, each *n*th cluster of CTAs only stresses memory.
     """
 
     name: str
@@ -111,11 +115,15 @@ class Profile:
     busy: int = 0
     ctas_per_sm: int = 8
     slot: int = 128
+    stress: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One test under one profile. `skipped` says why it did not run; then nothing was counted.
+
+    `control` is the one that showed most of what the test asks for; `tried` has the changes of the others that ran, and
+    `uncontrolled` says why none could.
 
     `text` is the test as `ptxmm show --as lit` prints it, `hash` that of the text. `condition` is the formula with its
     quantifier, as printed; `columns` name the registers and memory of an outcome, as `A.r0` and `x`, with `types`.
@@ -133,6 +141,8 @@ class Run:
     device: Device | None = None
     counted: Counted | None = None
     control: Control | None = None
+    tried: tuple[str, ...] = ()
+    uncontrolled: str | None = None
     skipped: str | None = None
     seconds: float = 0.0
     ptxmm: str = ""
@@ -203,6 +213,7 @@ def _run(found: dict[str, Any]) -> Run:
         "profile": Profile(**found["profile"]),
         "device": Device(**device) if device is not None else None,
         "counted": _counted(counted) if counted is not None else None,
+        "tried": tuple(found.get("tried", ())),
         "control": Control(**{**control, "counted": _counted(control["counted"])}) if control is not None else None,
     }
     return Run(**{**found, **parts})

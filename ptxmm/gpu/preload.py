@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ptxmm.gpu.body import Body
 from ptxmm.gpu.code import PREDICATE
+from ptxmm.gpu.stress import FIRST, step
 from ptxmm.program import Addr, AsyncCopy, Atomic, Load, Program, Space, Store, leaves
 
 LATE, ALL = 1, 2
@@ -49,9 +50,8 @@ def busy(program: Program, body: Body) -> None:
     code.add(f"max.u32 {count}, busy, {named}", f"mad.lo.u32 {place}, cta, 0x9e3779b9, seed")
     code.add(f"mad.lo.u32 {place}, round, 0x85ebca6b, {place}", f"mad.lo.u32 {place}, lane, 0xc2b2ae35, {place}")
     code.add(f"{top}:", f"setp.eq.u32 {over}, {count}, 0", f"@{over} bra {end}")
-    slot = code.fresh(32)
-    code.add(f"mad.lo.u32 {place}, {place}, 1664525, 1013904223", f"shr.u32 {slot}, {place}, 14")
-    code.add(f"mad.wide.u32 {at}, {slot}, 4, scratch", f"st.weak.global.u32 [{at}+64], {place}")
+    step(code, place, at, "scratch")
+    code.add(f"st.weak.global.u32 [{at}+{FIRST}], {place}")
     code.add(f"sub.u32 {count}, {count}, 1", f"bra {top}", f"{end}:")
 
 

@@ -8,7 +8,7 @@ from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.columns import Column, column_type, columns
 from ptxmm.gpu.epochs import Initial, epochs
 from ptxmm.gpu.initial import global_objects, host_of, maps
-from ptxmm.gpu.layout import WARP, layout
+from ptxmm.gpu.layout import WARP, Layout, layout
 from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
 
 LANE_SHIFT = 5
@@ -18,9 +18,10 @@ LANE_SHIFT = 5
 class Results:
     """A kernel's threads, its slots, and where each result of a copy is."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, shape: Layout | None = None) -> None:
         self.program = program
-        self.layout = layout(program)
+        own = layout(program)
+        self.layout = shape or own
         self.initial: Initial | None = epochs(program)
         self.code = Code()
         self.columns = columns(program)

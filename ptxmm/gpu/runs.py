@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 from ptxmm import __version__
-from ptxmm.errors import PtxmmError, Unsupported
-from ptxmm.gpu.assembler import architecture_of
+from ptxmm.errors import PtxmmError
 from ptxmm.gpu.columns import column_name, column_type, columns
-from ptxmm.gpu.controls import controls
-from ptxmm.gpu.counting import counted
-from ptxmm.gpu.log import Audit, Control, Profile, Run
-from ptxmm.gpu.source import Kernel, kernel
-from ptxmm.program import Program
+from ptxmm.gpu.controls import Control as Weaker
+from ptxmm.gpu.counting import Tally, counted
+from ptxmm.gpu.jobs import Done, Job, Played
+from ptxmm.gpu.kernel import Kernel
+from ptxmm.gpu.log import Audit, Control, Counted, Profile, Run
+from ptxmm.gpu.prepared import Prepared, prepared, without
+from ptxmm.gpu.session import Answer, Session
+from ptxmm.gpu.statistics import rate_of
+from ptxmm.program import Program, Quantifier
 from ptxmm.syntax.print_lit import condition, to_lit
-
-if TYPE_CHECKING:
-    from ptxmm.gpu.launch import Done, Job
-    from ptxmm.gpu.session import Session
-
 
 AUDITORS = os.cpu_count() or 1
 
@@ -39,145 +37,132 @@ class Wish:
     audit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A test with its kernel and that of its control; or `skipped` with the reason. The audit is on its way."""
-
-    program: Program
-    text: str
-    kernel: Kernel | None = None
-    control: Program | None = None
-    control_kernel: Kernel | None = None
-    control_text: str = ""
-    change: str = ""
-    audit: Future[Audit] | None = None
-    skipped: str | None = None
-
-
-def prepared(program: Program, *, with_control: bool) -> Prepared:
-    """The kernels of a test."""
-    here = Prepared(program, to_lit(program))
-    try:
-        here = replace(here, kernel=kernel(program))
-    except Unsupported as wrong:
-        return replace(here, skipped=str(wrong))
-    for control in controls(program) if with_control else ():
-        try:
-            made = kernel(control.program)
-        except Unsupported:
-            continue
-        change = f"{control.kind}: {'; '.join(control.changes)}"
-        text = to_lit(control.program)
-        return replace(here, control=control.program, control_kernel=made, control_text=text, change=change)
-    return here
-
-
-def too_new(made: Kernel, capability: str) -> str | None:
-    """Why a device cannot run a kernel, or None."""
-    found = re.fullmatch(r"sm_(\d+)(\d)(a?)", made.target)
-    assert found is not None
-    wanted, have = (int(found[1]), int(found[2])), tuple(map(int, capability.split(".")))
-    if wanted > have or (found[3] and wanted != have):
-        return f"it needs {made.target}, and this device has compute capability {capability}"
-    return None
-
-
-def required(program: Program, capability: str) -> str | None:
-    """Why a device is not what the test requires, or None."""
-    wanted = program.hardware.require
-    found = re.fullmatch(r"sm_(\d+)(\d)[a-z]?", wanted or "")
-    if found is None or (int(found[1]), int(found[2])) <= tuple(map(int, capability.split("."))):
-        return None
-    return f"it requires {wanted}, and this device has compute capability {capability}"
-
-
 def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[list[Run]]:
     """The runs of each test, in order: one for each profile, or one that says why it was skipped."""
-    from ptxmm.gpu.launch import Job
-
-    order: list[Prepared] = []
-    audits: dict[str, Future[Audit]] = {}
-    capability = session.device.capability
     with ThreadPoolExecutor(AUDITORS) as auditors:
-
-        def jobs() -> Iterator[Job]:
-            for program in programs:
-                here = prepared(program, with_control=wish.controls)
-                if here.kernel is not None:
-                    refused = required(program, capability) or too_new(here.kernel, capability)
-                    here = replace(here, kernel=None, skipped=refused) if refused else here
-                if here.kernel is not None:
-                    kernels = (here.kernel, *([here.control_kernel] if here.control_kernel is not None else []))
-                    if wish.audit:
-                        here = replace(here, audit=_audit(here.kernel, capability, auditors, audits))
-                    order.append(here)
-                    yield Job(len(order) - 1, kernels, wish.profiles, wish.seconds, wish.seed)
-                else:
-                    order.append(here)
-
-        yield from _in_order(order, session.answers(jobs()), session, wish)
+        yield from _Runs(session, wish, auditors).all(programs)
 
 
-def _audit(
-    made: Kernel, capability: str, auditors: ThreadPoolExecutor, known: dict[str, Future[Audit]]
-) -> Future[Audit]:
-    """The audit of a kernel, begun once."""
-    from ptxmm.gpu.audit import audit
+class _Runs:
+    """Tests on their way to the device and back."""
 
-    if made.text not in known:
-        known[made.text] = auditors.submit(audit, made.text, architecture_of(capability))
-    return known[made.text]
+    def __init__(self, session: Session, wish: Wish, auditors: ThreadPoolExecutor) -> None:
+        self.session, self.wish, self.auditors = session, wish, auditors
+        self.order: list[Prepared] = []
+        self.audits: dict[str, Future[Audit]] = {}
 
+    def all(self, programs: Iterable[Program]) -> Iterator[list[Run]]:
+        """The runs of each test; those whose machine code is still read hold up the ones behind them."""
+        waiting: deque[tuple[Prepared, Done, Future[Audit] | None]] = deque()
+        told = 0
+        for answer in self.session.answers(self._jobs(programs)):
+            for skipped in self.order[told : answer[0].number]:
+                waiting.append((skipped, Done(0), None))
+            told = answer[0].number + 1
+            waiting.append(self._audited(answer))
+            while waiting and (len(waiting) > AUDITORS or _ready(waiting[0][2])):
+                yield self._runs(*waiting.popleft())
+        for skipped in self.order[told:]:
+            waiting.append((skipped, Done(0), None))
+        yield from (self._runs(*each) for each in waiting)
 
-def _in_order(order: list[Prepared], answers: Iterable[Done], session: Session, wish: Wish) -> Iterator[list[Run]]:
-    told = 0
-    for done in answers:
-        while told < done.number:
-            yield [_skipped(order[told], session, wish)]
-            told += 1
-        yield _answered(order[told], done, session, wish)
-        told += 1
-    for rest in order[told:]:
-        yield [_skipped(rest, session, wish)]
+    def _jobs(self, programs: Iterable[Program]) -> Iterator[Job]:
+        wish = self.wish
+        for program in programs:
+            here = prepared(program, self.session.capability, with_controls=wish.controls)
+            self.order.append(here)
+            if here.entry is not None:
+                failing, number = _failing(program), len(self.order) - 1
+                yield Job(number, here.entry, wish.profiles, wish.seconds, wish.seed, failing, wish.audit)
 
+    def _audited(self, answer: Answer) -> tuple[Prepared, Done, Future[Audit] | None]:
+        """An answer with the audit of what ran, begun once for each text."""
+        done, code = answer
+        here = self.order[done.number]
+        if not self.wish.audit or done.failed or here.entry is None:
+            return here, done, None
+        from ptxmm.gpu.audit import audit_of
 
-def _answered(here: Prepared, done: Done, session: Session, wish: Wish) -> list[Run]:
-    assert here.kernel is not None
-    if done.failed:
-        return [_skipped(replace(here, skipped=done.failed), session, wish)]
-    audit = here.audit.result() if here.audit is not None else Audit()
-    found = []
-    for profile, tallies in zip(wish.profiles, done.tallies, strict=True):
-        run = replace(_run(here, session, wish, profile), seconds=done.seconds / len(wish.profiles))
+        text = here.entry.text
+        if text not in self.audits:
+            self.audits[text] = self.auditors.submit(audit_of, text, code)
+        return here, done, self.audits[text]
+
+    def _runs(self, here: Prepared, done: Done, audit: Future[Audit] | None) -> list[Run]:
+        if done.failed:
+            here = without(here, done.failed)
+        if here.skipped is not None:
+            return [replace(self._run(here, self.wish.profiles[0]), skipped=here.skipped)]
+        label = audit.result() if audit is not None else Audit()
+        played = zip(self.wish.profiles, done.played, strict=True)
+        return [self._played(here, done, profile, each, label) for profile, each in played]
+
+    def _played(self, here: Prepared, done: Done, profile: Profile, played: Played, audit: Audit) -> Run:
+        run = replace(self._run(here, profile), seconds=played.seconds, uncontrolled=done.spoilt or None)
         try:
-            seen = replace(counted(here.program, here.kernel, tallies[0]), audit=audit)
-            run = replace(run, counted=seen)
-            if here.control is not None and here.control_kernel is not None:
-                seen = counted(here.control, here.control_kernel, tallies[1])
-                run = replace(run, control=Control(change=here.change, text=here.control_text, counted=seen))
+            test, *others = played.tallies
+            assert test is not None
+            assert here.entry is not None
+            seen = replace(counted(here.program, here.entry.kernels[0], test), audit=audit)
         except PtxmmError as wrong:
-            run = replace(run, counted=None, control=None, skipped=str(wrong))
-        found.append(run)
-    return found
+            return replace(run, skipped=str(wrong))
+        shown, wrong_ones = _shown(here.controls, here.entry.kernels[1:], others)
+        if not shown:
+            return replace(run, counted=seen, uncontrolled=run.uncontrolled or next(iter(wrong_ones), None))
+        best = max(shown, key=lambda one: rate_of(one[1], failing=_failing(here.program)).low)
+        changes = {number: change(here.controls[number]) for number, _ in shown}
+        number, its = best
+        text, beside = _text(here.controls[number].program), played.beside[number + 1]
+        control = Control(change=changes.pop(number), text=text, counted=its, beside=beside)
+        return replace(run, counted=seen, control=control, tried=tuple(changes.values()))
+
+    def _run(self, here: Prepared, profile: Profile) -> Run:
+        program = here.program
+        shown = columns(program)
+        return Run(
+            test=program.name,
+            variant=program.variant,
+            path=program.path,
+            text=_text(program),
+            condition=condition(program) if program.condition is not None else "",
+            columns=tuple(column_name(program, column) for column in shown),
+            types=tuple(str(column_type(program, column)) for column in shown),
+            profile=profile,
+            seed=self.wish.seed,
+            device=self.session.device,
+            ptxmm=__version__,
+        )
 
 
-def _skipped(here: Prepared, session: Session, wish: Wish) -> Run:
-    return replace(_run(here, session, wish, wish.profiles[0]), skipped=here.skipped)
+def _shown(
+    controls: tuple[Weaker, ...], kernels: tuple[Kernel, ...], tallies: list[Tally | None]
+) -> tuple[list[tuple[int, Counted]], list[str]]:
+    """What was counted of each control that had a turn, and what is wrong with the counts of others."""
+    shown, wrong_ones = [], []
+    for number, (control, kernel, tally) in enumerate(zip(controls, kernels, tallies, strict=False)):
+        if tally is not None:
+            try:
+                shown.append((number, counted(control.program, kernel, tally)))
+            except PtxmmError as wrong:
+                wrong_ones.append(str(wrong))
+    return shown, wrong_ones
 
 
-def _run(here: Prepared, session: Session, wish: Wish, profile: Profile) -> Run:
-    program = here.program
-    shown = columns(program)
-    return Run(
-        test=program.name,
-        variant=program.variant,
-        path=program.path,
-        text=here.text,
-        condition=condition(program) if program.condition is not None else "",
-        columns=tuple(column_name(program, column) for column in shown),
-        types=tuple(str(column_type(program, column)) for column in shown),
-        profile=profile,
-        seed=wish.seed,
-        device=session.device,
-        ptxmm=__version__,
-    )
+@lru_cache(maxsize=32)
+def _text(program: Program) -> str:
+    """A test as text, which is read back to be sure: once for all profiles."""
+    return to_lit(program)
+
+
+def _failing(program: Program) -> bool:
+    """Whether what a test must not show is that its condition fails."""
+    return program.condition is not None and program.condition.quantifier is Quantifier.FORALL
+
+
+def _ready(audit: Future[Audit] | None) -> bool:
+    return audit is None or audit.done()
+
+
+def change(control: Weaker) -> str:
+    """What was taken from a test, in words."""
+    return f"{control.kind}: {'; '.join(control.changes)}"

@@ -85,6 +85,15 @@ def listing(ptx: str, architecture: str) -> str:
         return _run([nvdisasm, "-gp", "-c", str(cubin)])
 
 
+def disassembled(code: bytes) -> str:
+    """Machine code that was assembled with lines, as `nvdisasm` prints it."""
+    nvdisasm = tool("nvdisasm")
+    with TemporaryDirectory() as folder:
+        cubin = Path(folder, "kernel.cubin")
+        cubin.write_bytes(code)
+        return _run([nvdisasm, "-gp", "-c", str(cubin)])
+
+
 def tool(name: str) -> str:
     """Where a tool of the CUDA toolkit is: on the path, or below `CUDA_HOME`."""
     homes = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]

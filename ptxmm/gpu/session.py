@@ -1,97 +1,55 @@
-"""The process that launches kernels, as the command sees it: jobs in, answers out in order, each with a deadline."""
+"""Jobs in, answers out in order, each with a deadline: a process that launches them, and is replaced where it fails."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any
+from dataclasses import replace
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.launch import UNUSABLE, Done, Job, Started, serve
+from ptxmm.gpu.jobs import Done, Job, Started
 from ptxmm.gpu.log import Device
+from ptxmm.gpu.process import NoGpu, Process
 
-AHEAD = 24
+__all__ = ["NoGpu", "Process", "Session"]
+
+AHEAD = 48
 """Jobs that are sent before the first of them is answered: their kernels are compiled meanwhile."""
-
-START = 60.0
-"""Seconds in which the process must say which device it has."""
 
 LOADING = 60.0
 """Seconds that loading its kernels may take, with those of the jobs before it."""
 
-GRACE = 2.0
-"""Seconds that a job may take beyond those that it was given."""
+GRACE = 4.0
+"""Seconds that a job may take beyond twice its own: the process itself gives up earlier on a launch."""
 
-
-class NoGpu(PtxmmError):
-    """There is no GPU, or no CuPy."""
-
-
-@dataclass(slots=True)
-class Process:
-    """A running process, and the connection to it."""
-
-    process: Any
-    connection: Connection
-    device: Device
-    outbox: SimpleQueue[Job | None] = field(default_factory=SimpleQueue)
-
-    def __post_init__(self) -> None:
-        Thread(target=self._send_all, daemon=True).start()
-
-    def send(self, job: Job) -> None:
-        """Send a job without waiting: a process that hangs may read no more."""
-        self.outbox.put(job)
-
-    def _send_all(self) -> None:
-        with suppress(OSError, ValueError):
-            while (job := self.outbox.get()) is not None:
-                self.connection.send(job)
-
-    @classmethod
-    def started(cls, number: int) -> Process:
-        """A new process; NoGpu where it cannot use a GPU."""
-        context = get_context("spawn")
-        here, there = context.Pipe()
-        process = context.Process(target=serve, args=(there, number), daemon=True)
-        process.start()
-        there.close()
-        try:
-            answer = here.recv() if here.poll(START) else f"{UNUSABLE}: it did not answer"
-        except EOFError:
-            answer = f"{UNUSABLE}: the process that uses it ended"
-        if not isinstance(answer, Device):
-            process.kill()
-            raise NoGpu(answer)
-        return cls(process, here, answer)
-
-    def end(self) -> None:
-        """Stop it, whatever it does."""
-        self.outbox.put(None)
-        self.process.kill()
-        self.process.join(10)
-        self.connection.close()
+Answer = tuple[Done, bytes]
 
 
 class Session:
     """Jobs sent to a process, which is replaced where a job outlives its deadline."""
 
-    def __init__(self, number: int, start: Callable[[int], Process] = Process.started) -> None:
+    def __init__(
+        self, number: int, start: Callable[[int], Process] = Process.started, running: Process | None = None
+    ) -> None:
         self.number, self.start = number, start
-        self.running = start(number)
-        self.device = self.running.device
+        self.running = running or start(number)
         self.starter = ThreadPoolExecutor(1)
-        self.spare = self.starter.submit(start, number)
+        self.spare: Future[Process] | None = None
 
-    def answers(self, jobs: Iterable[Job]) -> Iterator[Done]:
-        """The answers in order; a job that outlives its deadline, or kills the process, has failed."""
+    @property
+    def device(self) -> Device:
+        """The device; NoGpu where there is none."""
+        return self.running.device
+
+    @property
+    def capability(self) -> str:
+        """Its compute capability, which is known earlier than the rest."""
+        return self.running.capability
+
+    def answers(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+        """The answers in order, with the machine code of audited ones; a job that kills the process has failed."""
         coming, sent = iter(jobs), deque[Job]()
         while True:
             while len(sent) < AHEAD and (job := next(coming, None)) is not None:
@@ -100,24 +58,33 @@ class Session:
             if not sent:
                 return
             yield self._answer(sent)
+            if self.spare is None:
+                self.spare = self.starter.submit(self._another)
 
-    def _answer(self, sent: deque[Job]) -> Done:
-        first = sent.popleft()
+    def _answer(self, sent: deque[Job], spoilt: str = "") -> Answer:
+        """What the first of the jobs came to; where a control made it fail, what it comes to alone."""
+        first, code = sent.popleft(), b""
+        answer: Started | Done | str = "the process ended"
         try:
+            self.running.device  # noqa: B018
             answer = self._next(LOADING, "its kernels were not loaded")
             if isinstance(answer, Started):
+                code = answer.code
                 answer = self._next(first.seconds * 2 + GRACE, "a launch did not end")
         except (EOFError, OSError):
             answer = "the process that launched it ended"
         if isinstance(answer, Done):
             assert answer.number == first.number
             if not answer.fatal:
-                return answer
-            answer = answer.failed
+                return replace(answer, spoilt=spoilt), code
+        failed = answer.failed if isinstance(answer, Done) else str(answer)
+        by_itself = len(first.kernels) == 1 or (isinstance(answer, Done) and answer.alone)
+        if not by_itself:
+            sent.appendleft(first.alone())
         self._replace()
         for job in sent:
             self.running.send(job)
-        return Done(first.number, failed=str(answer))
+        return (Done(first.number, failed=failed), code) if by_itself else self._answer(sent, failed)
 
     def _next(self, seconds: float, otherwise: str) -> Started | Done | str:
         """What the process says next, or a sentence where it says nothing for so long."""
@@ -127,15 +94,23 @@ class Session:
         assert isinstance(answer, Started | Done)
         return answer
 
+    def _another(self) -> Process:
+        """A process that is ready to go on."""
+        made = self.start(self.number)
+        with suppress(PtxmmError):
+            made.device  # noqa: B018
+        return made
+
     def _replace(self) -> None:
         """Go on with the spare process, and start another."""
         self.running.end()
-        self.running = self.spare.result()
-        self.spare = self.starter.submit(self.start, self.number)
+        self.running = self.spare.result() if self.spare is not None else self._another()
+        self.spare = self.starter.submit(self._another)
 
     def close(self) -> None:
         """End the process and the spare one."""
         self.running.end()
-        with suppress(PtxmmError):
-            self.spare.result().end()
+        if self.spare is not None:
+            with suppress(PtxmmError):
+                self.spare.result().end()
         self.starter.shutdown()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptxmm.gpu.harness import HEADER, MEETING, STATES, VALUES
+from ptxmm.gpu.kernel import Kernel
+from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.log import Profile
-from ptxmm.gpu.source import Kernel
 
 CTA = 256
 """Threads of the CTAs that `ctas_per_sm` counts."""
@@ -58,26 +59,34 @@ class Shape:
         return self.copies * self.teams * self.rounds
 
 
-def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int) -> Shape:
-    """The size of a launch where at most `occupancy` CTAs fit on a multiprocessor: all of them must run at once."""
-    layout = kernel.layout
+def units(layout: Layout, profile: Profile, chip: Chip, occupancy: int, sides: int) -> int:
+    """Units that each side of a launch has where at most `occupancy` CTAs fit on a multiprocessor: all run at once."""
     per_sm = max(1, min(occupancy, profile.ctas_per_sm * CTA // layout.threads))
     ctas = chip.multiprocessors * per_sm
     if layout.cluster_size > 1:
         ctas = int(ctas * CLUSTERS)
-    units = max(1, ctas // layout.ctas)
-    teams = units * layout.teams
+    clusters = ctas // layout.cluster_size
+    if profile.stress:
+        clusters -= clusters // profile.stress
+    return clusters // (layout.clusters * sides)
+
+
+def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: int = 1) -> Shape:
+    """The size of one of the `sides` of a launch where at most `occupancy` CTAs fit on a multiprocessor."""
+    layout = kernel.layout
+    units_ = max(1, units(layout, profile, chip, occupancy, sides))
+    teams = units_ * layout.teams
     slot = max(profile.slot, 1 << (kernel.object_bytes - 1).bit_length())
     round_bytes = max(1, teams * layout.copies * slot * kernel.objects)
-    wanted = (COLD if profile.working_set == "cold" else HOT) * chip.l2 / round_bytes
+    wanted = (COLD if profile.working_set == "cold" else HOT) * chip.l2 / sides / round_bytes
     rounds = int(min(MOST_ROUNDS if layout.packed else MOST_ROUNDS_ALONE, max(1, wanted)))
     if layout.slot:
         rounds = max(1, min(rounds, (SHARED // 4) // layout.slot))
     copies = teams * layout.copies * rounds
     stride = -(-copies * slot // 512) * 512 + APART
     return Shape(
-        units=units,
-        ctas=units * layout.ctas,
+        units=units_,
+        ctas=units_ * layout.ctas,
         threads=layout.threads,
         teams=teams,
         rounds=rounds,
@@ -88,6 +97,6 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int) -> Shape
         results=2 * copies * kernel.result_bytes,
         sync=HEADER + MEETING * teams,
         table=VALUES + STATES * 8 * max(1, sum(kernel.words)),
-        turn=units // 3 | 1,
+        turn=units_ // 3 | 1,
         copies=layout.copies,
     )

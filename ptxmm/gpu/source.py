@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
-from ptxmm.gpu.initial import MapShape, Rounds, initialise, map_shape, maps
+from ptxmm.gpu.initial import Rounds, initialise, map_shape, maps
+from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.names import OPAQUE
 from ptxmm.gpu.preload import busy, preload
@@ -21,39 +20,12 @@ from ptxmm.program import (
     Space,
 )
 
-ENTRY = "litmus"
-
 ASYNC = "fence.proxy.async"
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """PTX text and what launching it needs: its layout, what it counts, and how its memory is arranged.
-
-    `meetings` is how often a team meets in a pass beyond once a round. `result_bytes` are those of a copy's results,
-    `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many words of 64 bits
-    each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps describe,
-    `aliased` that global memory has a second address.
-    """
-
-    text: str
-    layout: Layout
-    columns: tuple[Column, ...]
-    words: tuple[int, ...]
-    meetings: int
-    result_bytes: int
-    objects: int
-    object_bytes: int
-    version: tuple[int, int]
-    target: str
-    stamped: bool
-    maps: tuple[MapShape, ...]
-    aliased: bool
-
-
-def kernel(program: Program) -> Kernel:
-    """The kernel of a test; Unsupported says why there is none."""
-    return _Writer(program).kernel()
+def kernel(program: Program, shape: Layout | None = None) -> Kernel:
+    """The kernel of a test, in the layout of another that has the same threads; Unsupported says why there is none."""
+    return _Writer(program, shape).kernel()
 
 
 class _Writer(Results):
@@ -80,7 +52,8 @@ class _Writer(Results):
             target = max(target, 80)
         name = f"sm_{target}" + ("a" if any(body.specific for body in self.bodies) else "")
         return Kernel(
-            text=self._text(version, name),
+            registers=tuple(self.code.declarations()),
+            lines=tuple(self.code.lines),
             layout=self.layout,
             columns=self.columns,
             words=tuple(2 if self.types[column].bits == 128 else 1 for column in self.columns),
@@ -97,16 +70,6 @@ class _Writer(Results):
 
     def _wide(self) -> bool:
         return 128 in self.code.declared.values()
-
-    def _text(self, version: tuple[int, int], target: str) -> str:
-        lines = [f".version {version[0]}.{version[1]}", f".target {target}", ".address_size 64", ""]
-        if self.layout.shared:
-            lines += [".extern .shared .align 128 .b8 dynamic[];", ""]
-        lines += [f".visible .entry {ENTRY}(", ",\n".join(harness.parameters()), ")"]
-        lines.append(f".maxntid {self.layout.threads}, 1, 1")
-        if self.layout.cluster_size > 1:
-            lines += [".explicitcluster", f".reqnctapercluster {self.layout.cluster_size}, 1, 1"]
-        return "\n".join([*lines, "{", *self.code.declarations(), *self.code.lines, "}"]) + "\n"
 
     # --- the kernel --------------------------------------------------------------------------------------------------
 

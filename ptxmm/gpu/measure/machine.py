@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.launch import MISSING
 from ptxmm.gpu.measure.results import Device
 from ptxmm.gpu.measure.statistics import Count
+from ptxmm.gpu.process import MISSING
 
 DRIVER = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
 SLOTS = 8

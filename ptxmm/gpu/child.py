@@ -1,0 +1,171 @@
+"""The process that launches kernels: it starts before the tests are read, assembles in threads, and answers in order.
+
+`python -m ptxmm.gpu.child FD NUMBER` talks through the file descriptor of a connection. CuPy and the driver take most
+of a second to start; meanwhile jobs arrive and are assembled, for the architecture that the driver names first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import sys
+from collections import OrderedDict, deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from ptxmm.gpu.process import MISSING, UNUSABLE
+
+if TYPE_CHECKING:
+    from ptxmm.gpu.device import Gpu
+    from ptxmm.gpu.jobs import Done, Job
+
+COMPILERS = max(2, min(32, (os.cpu_count() or 2)))
+KEPT = 128
+"""Loaded entries that are kept: many variants of a test have the same code."""
+
+MAJOR, MINOR = 75, 76
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and MINOR."""
+
+Loaded = tuple[Any, bytes]
+"""An entry's function, and its machine code, which is empty where the driver assembles."""
+
+
+def serve(jobs: Connection, number: int) -> None:
+    """Answer jobs until there are no more; before, say which device it is, or why there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not os.environ.get("PTXMM_DEBUG"):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    if find_spec("cupy") is None:
+        jobs.send(MISSING)
+        return
+    threads = ThreadPoolExecutor(COMPILERS + 1)
+    starting = threads.submit(_gpu, number)
+    from ptxmm.gpu.jobs import Found
+
+    capability = _capability(number)
+    if capability is not None:
+        jobs.send(Found(capability))
+    waiting: SimpleQueue[tuple[Job, Future[Loaded]] | None] = SimpleQueue()
+    loader = Loader(starting, capability, threads)
+    Thread(target=_receive, args=(jobs, loader, waiting), daemon=True).start()
+    try:
+        gpu = starting.result()
+        gpu.use()
+        jobs.send(gpu.device)
+    except ImportError:
+        jobs.send(MISSING)
+        return
+    except Exception as failed:
+        jobs.send(f"{UNUSABLE}: {_sentence(failed)}")
+        return
+    while (item := waiting.get()) is not None:
+        _answer(jobs, gpu, *item)
+    threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _gpu(number: int) -> Gpu:
+    """The device; CuPy is imported first, since that takes longest."""
+    import cupy  # noqa: F401
+
+    from ptxmm.gpu.assembler import version
+    from ptxmm.gpu.device import Gpu
+
+    assembler = shutil.which("ptxas")
+    return Gpu(number, version(assembler) if assembler else "")
+
+
+def _capability(number: int) -> str | None:
+    """The compute capability of a device, as the driver has it before CuPy is there; None where it does not tell."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        device, found = ctypes.c_int(), [ctypes.c_int(), ctypes.c_int()]
+        codes = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(device), number)]
+        for value, what in zip(found, (MAJOR, MINOR), strict=True):
+            codes.append(driver.cuDeviceGetAttribute(ctypes.byref(value), what, device))
+    except (OSError, AttributeError):
+        return None
+    return None if any(codes) else f"{found[0].value}.{found[1].value}"
+
+
+class Loader:
+    """Entries on their way: assembled in threads, then loaded; each text once."""
+
+    def __init__(self, starting: Future[Gpu], capability: str | None, threads: ThreadPoolExecutor) -> None:
+        self.starting, self.capability, self.threads = starting, capability, threads
+        self.assembler = shutil.which("ptxas")
+        self.loading: OrderedDict[str, Future[Loaded]] = OrderedDict()
+
+    def __call__(self, text: str) -> Future[Loaded]:
+        """An entry on its way."""
+        if text not in self.loading:
+            self.loading[text] = self.threads.submit(self._load, text)
+        self.loading.move_to_end(text)
+        while len(self.loading) > KEPT:
+            self.loading.popitem(last=False)
+        return self.loading[text]
+
+    def _load(self, text: str) -> Loaded:
+        from ptxmm.gpu.assembler import architecture_of, assembled
+
+        if not self.assembler:
+            return self.starting.result().load(text.encode()), b""
+        capability = self.capability or self.starting.result().device.capability
+        code = assembled(self.assembler, text, architecture_of(capability))
+        return self.starting.result().load(code), code
+
+
+def _receive(jobs: Connection, loader: Loader, waiting: SimpleQueue[tuple[Job, Future[Loaded]] | None]) -> None:
+    try:
+        while (job := jobs.recv()) is not None:
+            waiting.put((job, loader(job.entry.text)))
+    except (EOFError, OSError):
+        pass
+    waiting.put(None)
+
+
+def _answer(jobs: Connection, gpu: Gpu, job: Job, coming: Future[Loaded]) -> None:
+    """Run one job and send what it came to."""
+    from ptxmm.gpu.jobs import Done, Started
+
+    try:
+        function, code = coming.result()
+    except Exception as failed:
+        jobs.send(Done(job.number, failed=f"its kernel does not load: {_sentence(failed)}"))
+        return
+    jobs.send(Started(job.number, code if job.audited else b""))
+    jobs.send(_played(gpu, job, function))
+
+
+def _played(gpu: Gpu, job: Job, function: Any) -> Done:
+    from ptxmm.gpu.device import Hung
+    from ptxmm.gpu.jobs import Done
+    from ptxmm.gpu.turns import alone, play
+
+    by_itself = True
+    try:
+        alone(gpu, job, function, job.profiles[0])
+        by_itself = False
+        order: deque[int] = deque(range(1, len(job.kernels)))
+        played = tuple(play(gpu, job, function, profile, order) for profile in job.profiles)
+    except Exception as failed:
+        told = str(failed) if isinstance(failed, Hung) else f"the launch failed: {_sentence(failed)}"
+        return Done(job.number, failed=told, fatal=True, alone=by_itself or len(job.kernels) == 1)
+    return Done(job.number, played)
+
+
+def _sentence(failed: Exception) -> str:
+    """The first line of what failed, without the names of codes."""
+    told = str(failed).strip() or type(failed).__name__
+    return re.sub(r"^ptxas \S+, |cuda\w+: |CUDA_\w+: ", "", told).splitlines()[0]
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])), int(sys.argv[2]))
+    os._exit(0)

@@ -1,0 +1,130 @@
+"""A GPU through CuPy: machine code loaded, buffers that are kept from one test to the next, and waits with a limit."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from ptxmm.gpu.aliases import Twice
+from ptxmm.gpu.kernel import ENTRY
+from ptxmm.gpu.log import Device
+from ptxmm.gpu.shape import Chip
+
+LIMIT = 1.0
+"""Seconds after which a launch is taken to be one that does not end: its waits are bounded, barriers are not."""
+
+NAP = 2e-5
+MAX_SHARED = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+
+SHARED_DEFAULT = 48 << 10
+MODULE = Path("/proc/driver/nvidia/version")
+
+
+class Hung(RuntimeError):
+    """A launch that does not end."""
+
+
+class Gpu:
+    """A device, with buffers that are kept from one test to the next."""
+
+    def __init__(self, number: int, assembler: str = "") -> None:
+        import cupy
+        import numpy
+
+        self.cupy, self.numpy = cupy, numpy
+        self.number = number
+        self.use()
+        properties = cupy.cuda.runtime.getDeviceProperties(number)
+        self.chip = Chip(properties["multiProcessorCount"], properties["l2CacheSize"])
+        self.device = Device(
+            name=properties["name"].decode(),
+            capability=f"{properties['major']}.{properties['minor']}",
+            multiprocessors=self.chip.multiprocessors,
+            driver=_driver(cupy),
+            cupy=cupy.__version__,
+            ptxas=assembler or "the driver's",
+        )
+        self.buffers: dict[str, Any] = {}
+        self.mapped: dict[str, Twice] = {}
+        self.epoch = 1
+        self.ended = 0
+
+    def use(self) -> None:
+        """Make it the device of this thread."""
+        self.cupy.cuda.Device(self.number).use()
+
+    def load(self, code: bytes) -> Any:
+        """Machine code, or PTX that the driver assembles, as a function of the driver."""
+        self.use()
+        module = self.cupy.cuda.function.Module()
+        module.load(code)
+        return module.get_function(ENTRY)
+
+    def occupancy(self, function: Any, threads: int, dynamic: int) -> int:
+        """How many CTAs fit on a multiprocessor at once."""
+        driver = self.cupy.cuda.driver
+        if dynamic > SHARED_DEFAULT:
+            driver.funcSetAttribute(function.ptr, MAX_SHARED, dynamic)
+        found = int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function.ptr, threads, dynamic))
+        if not found:
+            raise RuntimeError("a CTA of this test does not fit on a multiprocessor")
+        return found
+
+    def buffer(self, name: str, size: int) -> Any:
+        """A buffer of at least so many bytes, zeros where it is new."""
+        found = self.buffers.get(name)
+        if found is None or found.nbytes < size:
+            self.buffers.pop(name, None)
+            found = self.buffers[name] = self.cupy.zeros(size, self.cupy.uint8)
+        return found
+
+    def twice(self, name: str, size: int) -> tuple[Any, int]:
+        """A buffer that has two addresses, and how far the second is from the first."""
+        found = self.mapped.get(name)
+        if found is None or found.size < size:
+            found = self.mapped[name] = Twice(size, self.number)
+        memory = self.cupy.cuda.UnownedMemory(found.first, found.size, found)
+        pointer = self.cupy.cuda.MemoryPointer(memory, 0)
+        return self.cupy.ndarray((size,), self.cupy.uint8, pointer), found.second - found.first
+
+    def event(self) -> Any:
+        """A moment in the stream of launches."""
+        made = self.cupy.cuda.Event()
+        made.record()
+        return made
+
+    def wait(self, event: Any | None = None) -> None:
+        """Wait until all launches have ended; `Hung` where one does not."""
+        event = event if event is not None else self.event()
+        late = time.perf_counter() + LIMIT
+        while not event.done:
+            if time.perf_counter() > late:
+                raise Hung(f"a launch did not end in {LIMIT:.0f} second{'s' if LIMIT > 1 else ''}")
+            time.sleep(NAP)
+
+    def between(self, first: Any, last: Any) -> float:
+        """Seconds between two moments."""
+        return float(self.cupy.cuda.get_elapsed_time(first, last)) / 1e3
+
+
+def _driver(cupy: Any) -> str:
+    version = cupy.cuda.runtime.driverGetVersion()
+    return f"{_release()} (CUDA {version // 1000}.{version % 1000 // 10})"
+
+
+def _release() -> str:
+    """The release of the driver: as the kernel module says, which takes no time, or as nvidia-smi does."""
+    try:
+        if found := re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]*)", MODULE.read_text(encoding="utf-8")):
+            return found[1]
+    except (OSError, UnicodeDecodeError):
+        pass
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return "unknown"
