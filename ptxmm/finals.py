@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxmm.base import Base
 from ptxmm.formula import Lit
 from ptxmm.memory import Range, initial, part
-from ptxmm.program import Expr, FinalMem, FinalReg
+from ptxmm.program import Addr, Expr, FinalMem, FinalReg
 from ptxmm.values import Table, combined, gathered, truth
 
 
@@ -25,13 +25,16 @@ class Finals:
         return truth(self.formulas, formula, self.leaf)
 
     def leaf(self, expr: Expr) -> Table:
-        """The table of a register or of memory in the final state."""
+        """The table of an address, or of a register or memory in the final state."""
         if expr not in self.memo:
-            if isinstance(expr, FinalReg):
-                self.memo[expr] = self.graph.final(expr.thread, expr.reg)
-            else:
-                assert isinstance(expr, FinalMem)
-                self.memo[expr] = self._memory(expr)
+            match expr:
+                case FinalReg():
+                    self.memo[expr] = self.graph.final(expr.thread, expr.reg)
+                case Addr():
+                    self.memo[expr] = {self.graph.program.address(expr): 1}
+                case _:
+                    assert isinstance(expr, FinalMem)
+                    self.memo[expr] = self._memory(expr)
         return self.memo[expr]
 
     def _memory(self, leaf: FinalMem) -> Table:

@@ -14,6 +14,7 @@ from ptxmm import check as solver
 from ptxmm import enumeration
 from ptxmm.cat import shipped_models
 from ptxmm.program import Conventions, Program
+from ptxmm.syntax import lit
 
 QUICK = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -53,6 +54,25 @@ def answers(program: Program, under: str) -> tuple[Found, Found]:
 @given(program=programs())
 def test_both_engines_give_the_same_final_states_and_races(under: str, program: Program) -> None:
     agree(program, under)
+
+
+ADDRESSES = """
+ptx addresses
+"A pointer that is swung, and conditions that compare it with addresses."
+.global .u32 v[2];
+.global .u64 p = &v;
+thread A @ d0.c0.b0 { ld.relaxed.gpu.u64 seen, [p]; }
+thread B @ d0.c1.b1 { st.relaxed.gpu.u64 [p], &v[1]; }
+exists (A.seen == &v && p == &v[1] || &v[1] == A.seen && p != &v[1])
+"""
+
+
+def test_both_engines_compare_final_states_with_addresses() -> None:
+    (program,) = lit.read(ADDRESSES, "addresses.lit")
+    ours, its = answers(program, "ptx-9.4")
+    assert ours == its
+    verdicts = {engine.check(program, model("ptx-9.4"), OURS).verdict for engine in (enumeration, solver)}
+    assert verdicts == {"allowed"}
 
 
 DIALECTS = some.builds(
