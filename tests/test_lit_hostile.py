@@ -52,10 +52,10 @@ LARGE = {
 
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
 def test_hostile_tests_are_refused_soon(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError):
         read(text, "t.lit")
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 10
 
 
 def test_a_large_test_is_read() -> None:

@@ -196,7 +196,7 @@ def _cells(line: str, start: int) -> list[Cell]:
     return cells
 
 
-def _rows(template: str, header: list[Cell], rows: list[list[Cell]], text: str, path: str) -> Iterator[Source]:
+def _rows(template: str, header: list[Cell], rows: list[list[Cell]], text: str, path: str) -> list[Source]:
     names = [cell.text for cell in header]
     columns = frozenset(names) - set(RESERVED)
     holes = _holes(template, columns)
@@ -210,6 +210,7 @@ def _rows(template: str, header: list[Cell], rows: list[list[Cell]], text: str, 
             span = in_file(path, text, cell.start, cell.start + len(cell.text))
             raise InputError(f"nothing uses the column `{cell.text}`", span, f"write `${cell.text}` where it belongs")
     seen: set[str] = set()
+    sources: list[Source] = []
     total = 0
     for row in rows:
         cells = dict(zip(names, row, strict=True))
@@ -224,7 +225,8 @@ def _rows(template: str, header: list[Cell], rows: list[list[Cell]], text: str, 
         total += len(template) + len(source.text)
         if total > LARGEST_EXPANDED:
             raise InputError(f"the variants are too large: together more than {LARGEST_EXPANDED} characters", span)
-        yield source
+        sources.append(source)
+    return sources
 
 
 def _filled(template: str, holes: list[re.Match[str]], cells: dict[str, Cell], plain: Source) -> Source:
