@@ -1,0 +1,155 @@
+"""Asynchronous copies: each goes on beside the thread that started it, in pieces, and then tells those who wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from machine import mbarriers
+from machine.memory import Fault, Memory
+from machine.scheduler import Steps
+
+if TYPE_CHECKING:
+    from machine.grid import Thread
+
+PIECES = 8
+"""At most in so many pieces a copy is made."""
+
+Change = Callable[[int, int], None]
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A copy: whether it has read its source, and whether it is over."""
+
+    read: bool = False
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bytes from one place to another; what is behind `size` bytes of the source is filled with zeros."""
+
+    source: int
+    target: int
+    size: int
+    room: int
+
+
+@dataclass(slots=True, eq=False)
+class Groups:
+    """Copies of a thread that are waited for in groups: those that are not committed, and the groups in order."""
+
+    pending: list[Flight] = field(default_factory=list)
+    groups: list[list[Flight]] = field(default_factory=list)
+
+    def commit(self) -> None:
+        self.groups.append(self.pending)
+        self.pending = []
+
+    def wait(self, most: int | None, *, read: bool = False) -> Steps:
+        """Until at most so many of the last groups go on; None waits for all copies, committed or not."""
+        awaited = [*self.groups, self.pending] if most is None else self.groups[: len(self.groups) - most]
+        while not all(flight.read if read else flight.over for group in awaited for flight in group):
+            yield None
+
+
+@dataclass(slots=True, eq=False)
+class Copies:
+    """What a thread has started."""
+
+    thread: Thread
+    small: Groups = field(default_factory=Groups)
+    bulk: Groups = field(default_factory=Groups)
+
+    def move(self, moves: list[Move], groups: Groups | None, then: Callable[[], None], change: Change | None) -> None:
+        """Start a copy; `change` is what a reduction does with each place and the piece of the source for it."""
+        flight = Flight()
+        if groups is not None:
+            groups.pending.append(flight)
+        steps = _moved(self.thread, moves, flight, change)
+        self.thread.grid.fly(steps, lambda: _ended(flight, then))
+
+    def elements(self, address: int, values: list[int], bits: int, change: Change, then: Callable[[], None]) -> None:
+        """Start an asynchronous store or reduction of registers."""
+        flight = Flight(read=True)
+
+        def steps() -> Steps:
+            for place, value in enumerate(values):
+                yield None
+                change(address + place * bits // 8, value)
+            yield None
+
+        self.thread.grid.fly(steps(), lambda: _ended(flight, then))
+
+    def arrive(self, address: int, *, increments: bool) -> None:
+        """`cp.async.mbarrier.arrive`: an arrival when the copies before it are over."""
+        memory, before = self.thread.memory, [*chain.from_iterable(self.small.groups), *self.small.pending]
+        if increments:
+            mbarriers.more(memory, address)
+
+        def steps() -> Steps:
+            while not all(flight.over for flight in before):
+                yield None
+            yield None
+            mbarriers.arrive(memory, address)
+
+        self.thread.grid.fly(steps(), lambda: None)
+
+
+def _ended(flight: Flight, then: Callable[[], None]) -> None:
+    then()
+    flight.over = True
+
+
+def _moved(thread: Thread, moves: list[Move], flight: Flight, change: Change | None) -> Steps:
+    """The steps of a copy: it reads its source piece by piece, then writes, each in an order of its own."""
+    memory, random = thread.memory, thread.scheduler.random
+    pieces = [piece for move in moves for piece in _pieces(move)]
+    found: list[tuple[Move, bytes]] = []
+    for piece in random.sample(pieces, len(pieces)):
+        yield None
+        content = bytes(memory.piece(piece.source, piece.size)) if piece.size else b""
+        found.append((piece, content + bytes(piece.room - piece.size)))
+    flight.read = True
+    for piece, content in random.sample(found, len(found)):
+        yield None
+        if change is None:
+            memory.piece(piece.target, piece.room)[:] = content
+        else:
+            change(piece.target, int.from_bytes(content, "little"))
+    yield None
+
+
+def _pieces(move: Move) -> Iterator[Move]:
+    step = 4 if move.room <= 4 * PIECES else 16 * -(-move.room // (16 * PIECES))
+    for at in range(0, move.room, step):
+        size = max(0, min(step, move.size - at))
+        yield Move(move.source + at, move.target + at, size, min(step, move.room - at))
+
+
+def aligned(size: int, *addresses: int) -> None:
+    """Bulk copies are of whole 16 bytes at places that are."""
+    if any(each % 16 for each in (size, *addresses)):
+        raise Fault(f"a bulk copy of {size} bytes at places that are not multiples of 16")
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A tensor map of one dimension, as the stand-in of the driver encodes it in 128 bytes."""
+
+    address: int
+    size: int
+    length: int
+    box: int
+
+    @classmethod
+    def read(cls, memory: Memory, place: int) -> Map:
+        return cls(*(memory.load(place + 8 * word, 64) for word in range(4)))
+
+    def inside(self, first: int) -> tuple[int, int, int]:
+        """Of a box: its first element that there is, how many there are, and how many are missing before them."""
+        start, end = max(0, first), min(self.length, first + self.box)
+        return start, max(0, end - start), start - first

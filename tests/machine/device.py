@@ -1,0 +1,123 @@
+"""The machine as a device: memory, streams with launches in order, and what it says about itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from machine import VARIABLE, mbarriers
+from machine.barriers import reduced
+from machine.grid import DYNAMIC, Grid
+from machine.memory import Fault, Memory
+from machine.rows import ROWS
+from machine.rows_async import CALLED
+from machine.scheduler import Hang, Scheduler
+from machine.text import Entry
+from machine.translate import Body, translated
+from machine.warps import ballot, same
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What kind of device it is; `seed` decides every interleaving, `most` is how many steps a launch may have.
+
+    A launch that would not end fails; with `hangs` it does not end.
+    """
+
+    seed: int = 0
+    multiprocessors: int = 1
+    occupancy: int = 1
+    l2: int = 1024
+    capability: Sequence[int] = (9, 0)
+    most: int = 20_000_000
+    hangs: bool = False
+
+    @classmethod
+    def chosen(cls) -> Settings:
+        """Those of the environment variable `PTXMM_MACHINE`, an object of JSON."""
+        given: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
+        return cls(**given)
+
+
+@lru_cache(maxsize=64)
+def compiled(text: str) -> tuple[Entry, Body]:
+    """A kernel as Python, made once."""
+    return translated(text, ROWS, NAMES)
+
+
+NAMES: dict[str, Any] = {
+    **CALLED, "mbarriers": mbarriers, "ballot": ballot, "same": same, "reduced": reduced, "DYNAMIC": DYNAMIC,
+}  # fmt: skip
+
+Work = Callable[[Callable[[], None]], None]
+"""Something in a stream: it starts, and calls what it is given when it is over."""
+
+
+@dataclass(slots=True, eq=False)
+class Machine:
+    """A device: what is in a stream runs in order, streams run beside each other."""
+
+    settings: Settings = field(default_factory=Settings.chosen)
+    memory: Memory = field(default_factory=Memory)
+    random: Random = field(init=False)
+    scheduler: Scheduler = field(init=False)
+    streams: dict[object, deque[Work]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.settings.seed)
+        self.scheduler = Scheduler(self.random, self.settings.most)
+
+    def enqueue(self, stream: object, work: Work) -> None:
+        """Put work behind what is in a stream; nothing starts before somebody waits."""
+        self.streams.setdefault(stream, deque()).append(work)
+
+    def launch(
+        self, stream: object, text: str, shape: tuple[int, int], arguments: tuple[tuple[int, int], ...], dynamic: int
+    ) -> None:
+        """Put a launch of `shape` CTAs and threads into a stream; each argument with its width in bits."""
+        entry, body = compiled(text)
+        widths, expected = [bits for _, bits in arguments], [bits for _, bits in entry.parameters]
+        if widths != expected:
+            raise Fault(f"arguments of {widths} bits for parameters of {expected}")
+        ctas, threads = shape
+        if threads > entry.threads or ctas % entry.cluster:
+            raise Fault(f"{ctas} CTAs of {threads} threads, in clusters of {entry.cluster}, at most {entry.threads}")
+        values = tuple(value for value, _ in arguments)
+
+        def work(over: Callable[[], None]) -> None:
+            grid = Grid(
+                self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values), over
+            )
+            grid.start(self.random)
+
+        self.enqueue(stream, work)
+
+    def synchronize(self) -> None:
+        """Run until every stream is empty."""
+        for queue in list(self.streams.values()):
+            self._next(queue)
+        try:
+            self.scheduler.run()
+        except Hang:
+            if self.settings.hangs:
+                _for_ever()
+            raise
+        finally:
+            self.scheduler = Scheduler(self.random, self.settings.most, steps=self.scheduler.steps)
+            self.streams.clear()
+
+    def _next(self, queue: deque[Work]) -> None:
+        if queue:
+            queue.popleft()(lambda: self._next(queue))
+
+
+def _for_ever() -> None:
+    from threading import Event
+
+    Event().wait()

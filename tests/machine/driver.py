@@ -1,0 +1,79 @@
+"""What `ctypes.CDLL("libcuda.so.1")` stands for with the machine: memory mapped twice, and tensor maps."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from machine.device import Machine
+from machine.memory import ALIAS
+
+SIZES = {0: 1, 1: 2, 2: 4, 4: 8}
+"""Bytes of an element by CU_TENSOR_MAP_DATA_TYPE."""
+
+MAP_BYTES = 128
+MAJOR = 75
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR; the minor number follows."""
+
+
+@dataclass(slots=True, eq=False)
+class Driver:
+    """The functions of the driver that the harness calls by name; references are those of ctypes."""
+
+    machine: Machine
+    made: int = 0
+    reserved: int = 0
+
+    def cuInit(self, _flags: int) -> int:
+        return 0
+
+    def cuDeviceGet(self, device: Any, number: int) -> int:
+        device._obj.value = number
+        return int(number != 0)
+
+    def cuDeviceGetAttribute(self, value: Any, what: int, _device: Any) -> int:
+        value._obj.value = self.machine.settings.capability[what - MAJOR]
+        return 0
+
+    def cuMemGetAllocationGranularity(self, size: Any, _properties: Any, _option: Any) -> int:
+        size._obj.value = 4096
+        return 0
+
+    def cuMemCreate(self, handle: Any, size: Any, _properties: Any, _flags: Any) -> int:
+        self.made = handle._obj.value = self.machine.memory.allocate(size.value)
+        self.reserved = 0
+        return 0
+
+    def cuMemAddressReserve(self, address: Any, _size: Any, *_others: Any) -> int:
+        """Memory has two addresses here, so that what was made last is what is mapped next."""
+        address._obj.value = self.made ^ (ALIAS if self.reserved else 0)
+        self.reserved += 1
+        return int(self.reserved > 2)
+
+    def cuMemMap(self, address: Any, _size: Any, _offset: Any, handle: Any, _flags: Any) -> int:
+        return int((address.value ^ handle.value) & ~ALIAS != 0)
+
+    def cuMemSetAccess(self, _address: Any, _size: Any, _access: Any, _count: Any) -> int:
+        return 0
+
+    def cuTensorMapEncodeTiled(
+        self, start: Any, kind: Any, rank: Any, address: Any, length: Any, _strides: Any, box: Any, *_others: Any
+    ) -> int:
+        if rank.value != 1:
+            return 1
+        words = struct.pack("<4Q", address.value, SIZES[kind.value], length[0], box[0])
+        ctypes.memmove(start.value, words.ljust(MAP_BYTES, b"\0"), MAP_BYTES)
+        return 0
+
+
+def install(machine: Machine) -> Driver:
+    """Let this process find the machine where it asks for the driver."""
+    real, driver = ctypes.CDLL, Driver(machine)
+
+    def library(name: Any, *arguments: Any, **named: Any) -> Any:
+        return driver if name == "libcuda.so.1" else real(name, *arguments, **named)
+
+    setattr(ctypes, "CDLL", library)  # noqa: B010
+    return driver

@@ -1,0 +1,51 @@
+"""Tests on the machine in this process, through the same launches as on a GPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from machine import standin
+from machine.device import Settings
+from ptxmm.gpu.counting import counted
+from ptxmm.gpu.device import Gpu
+from ptxmm.gpu.jobs import Job
+from ptxmm.gpu.kernel import entry
+from ptxmm.gpu.log import Counted, Profile
+from ptxmm.gpu.profiles import PROFILES
+from ptxmm.gpu.source import kernel
+from ptxmm.gpu.turns import Sides, Turn
+from ptxmm.program import Program
+
+PASSES = 2
+
+
+@contextmanager
+def device(**settings: Any) -> Iterator[Gpu]:
+    """The machine as the GPU of this process."""
+    standin.restart(Settings(**settings))
+    with patch.dict(sys.modules, {"cupy": standin}):
+        yield Gpu(0)
+
+
+def seen(
+    program: Program, *controls: Program, profile: Profile = PROFILES["few"], passes: int = PASSES, launches: int = 1,
+    **settings: Any,
+) -> tuple[Counted, ...]:  # fmt: skip
+    """What was counted of a test, and of its controls, which run beside it; checked as it always is."""
+    kernels = tuple(map(kernel, (program, *controls)))
+    with device(**settings) as gpu:
+        whole = entry(*kernels)
+        job = Job(0, whole, (profile,), 1.0, settings.get("seed", 0))
+        sides = Sides(gpu, job, gpu.load(whole.text.encode()), profile)
+        turns = [Turn(sides, control) for control in (range(1, len(kernels)) if controls else (0,))]
+        for turn in turns:
+            for _ in range(launches):
+                turn.launch(passes)
+        gpu.wait()
+        tallies = sides.played(turns, 0.0).tallies
+    made = zip((program, *controls), kernels, tallies, strict=True)
+    return tuple(counted(test, its, tally) for test, its, tally in made if tally is not None)
