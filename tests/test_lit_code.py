@@ -321,6 +321,11 @@ def test_register_arithmetic_computes_what_ptx_computes(line: str, expected: int
     assert result(line) == expected
 
 
+@pytest.mark.parametrize("text", ["1 == 1", "0 != 0", "!(1 < 0)", "!0"])
+def test_a_comparison_of_numbers_is_a_predicate(text: str) -> None:
+    assert thread(f"p = {text}; bar.red.popc.u32 r, 0, p;").types["p"] == PRED
+
+
 def test_a_predicate_guards_an_instruction() -> None:
     assert result("setp.eq.u32 p, 1, 1; @p mov.u32 r, 1; @!p mov.u32 r, 2; @(p && 1 == 1) r = r + 10;") == 11
 

@@ -87,7 +87,7 @@ class Reader:
 
     def _not(self, value: Value) -> Value:
         if isinstance(value.expr, Const) and value.type is None:
-            return Value(Const(int(not value.expr.value)), None)
+            return Value(Const(int(not value.expr.value)), PRED)
         return Value(Unary("!", value.expr, plain(value.type or U32)), PRED)
 
     def _negated(self, node: Node, op: str, value: Value) -> Value:
@@ -146,7 +146,7 @@ class Reader:
             result = result - (1 << wide.bits) if result >> wide.bits - 1 else result
             if abs(result).bit_length() > WIDEST:
                 raise self.source.error(f"this number has more than {WIDEST} bits", node.start, node.end)
-            return Value(Const(result), None, left.decimal and right.decimal)
+            return Value(Const(result), PRED if op in COMPARISONS else None, left.decimal and right.decimal)
         raise self.source.error(f"`{op}` needs a register", node.start, node.end)
 
     def join(self, node: Node, left: Value, right: Value) -> tuple[Type, Expr, Expr]:
