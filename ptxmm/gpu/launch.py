@@ -118,7 +118,7 @@ class Launch:
         threads = sum(side.launched(passes) for side in self.present)
         self.gpu.ended += threads if every else 0
         arguments += [u32(each) for each in (every, self.gpu.ended % (1 << 32), half, self.flipped, self.chosen)]
-        clusters = played + ((played - 1) // (every - 1) if every else 0)
+        clusters = played + (played // (every - 1) if every else 0)
         grid = (clusters * first.kernel.layout.cluster_size, 1, 1)
         dynamic = max(side.shape.dynamic for side in self.present)
         self.function(grid, (first.shape.threads, 1, 1), tuple(arguments), dynamic)

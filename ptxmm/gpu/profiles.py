@@ -15,9 +15,10 @@ PROFILES = {
         Profile(name="all", preload="all", ctas_per_sm=2),
         Profile(name="packed", working_set="hot", slot=4),
         Profile(name="wide", working_set="hot", slot=128, ctas_per_sm=2),
+        Profile(name="stress", stress=4),
     )
 }
-"""Every profile by its name: few or many CTAs, cold or hot memory, lines read before, stores queued before."""
+"""Every profile by its name: few or many CTAs, cold or hot memory, lines read or stores queued before, stress."""
 
 USUAL = ("few", "cold", "hot", "busy")
 """The profiles that run where none is named."""
