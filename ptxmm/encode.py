@@ -20,6 +20,7 @@ from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
 from ptxmm.program import Expr, Program, Proxy, Space, TensormapCopy
 from ptxmm.relation import Rel, Symbolic
+from ptxmm.running import Running
 from ptxmm.schedule import Schedule
 from ptxmm.solve import Truth, session
 
@@ -97,13 +98,17 @@ def encode(
     def attempts() -> bool:
         return plan.hereditary and chain_lemma(plan, model) and chain_lemma(plan, model, stores=True)
 
-    graph = event_graph(program, bound, ending, deadline, waits=plan.monotone, states=states, attempts=attempts)
+    graph = event_graph(
+        program, bound, ending, deadline, waits=plan.monotone, states=states, attempts=attempts, refuted=refuted
+    )
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     settle(graph)
-    algebra = Symbolic(len(graph.events), graph.formulas)
+    guards = [event.guard for event in graph.events]
+    algebra = Symbolic(len(guards), graph.formulas, guards)
     base = Base(graph, algebra)
     base.causal = any(name == MBARRIER_ORDER for name, _, _, _ in plan.axioms)
+    algebra.running = Running(graph.formulas, len(guards), guards, base.mbarriers.following)
     evaluation = Evaluation(plan, algebra, base)
     if chains and plan.monotone:
         several, stores = could_chain(graph)
@@ -114,7 +119,9 @@ def encode(
     encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
     encoding.asserted = [
         *graph.assumed,
-        Schedule(base.barriers, base.grids).literal(base.rel("rf"), dep, base.inflight.in_time()),
+        Schedule(base.barriers, base.grids).literal(
+            algebra.guarded(base.rel("rf")), algebra.guarded(dep), base.inflight.in_time()
+        ),
     ]
     for index, start in enumerate(graph.starts):
         graph.formulas.require(-start, encoding.enabled(index))
@@ -123,6 +130,14 @@ def encode(
     if ending is Ending.FINISHED:
         encoding.asserted += [*graph.ends, -graph.cut, *(-again.literal for again in graph.again)]
     return encoding
+
+
+def refuted(formulas: Formulas, literal: Lit) -> bool:
+    """Whether Z3 finds in a few steps that a literal cannot hold together with the clauses so far."""
+    here = session()
+    prefix = here.prefix()
+    with here.load(formulas.text([literal], (), f"{prefix}v"), prefix) as loaded:
+        return loaded.check([], formulas.deadline, briefly=True) is Truth.UNSAT
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from ptxmm.arrivals import arrives
 from ptxmm.attempts import Repetition, leave_out, retries
 from ptxmm.deadline import Deadline
 from ptxmm.events import Again, Ending, Event, EventGraph, asked_registers
-from ptxmm.formula import Formulas
+from ptxmm.formula import Formulas, Lit
 from ptxmm.memory import Memory, initial
 from ptxmm.program import (
     Assign,
@@ -50,6 +50,11 @@ def never() -> bool:
     return False
 
 
+def unrefuted(_formulas: Formulas, _literal: Lit) -> bool:
+    """No literal is refuted that its form does not refute."""
+    return False
+
+
 def event_graph(
     program: Program,
     bound: int,
@@ -59,10 +64,12 @@ def event_graph(
     waits: bool = True,
     states: bool = True,
     attempts: Callable[[], bool] = never,
+    refuted: Callable[[Formulas, Lit], bool] = unrefuted,
 ) -> EventGraph:
     """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
 
-    Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too.
+    Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too; `refuted` is
+    asked whether a literal cannot hold.
     Without `states`, final registers do not matter; with them, those matter that the test asks for.
 
     Raises Undecided where values or code are too many.
@@ -74,7 +81,7 @@ def event_graph(
     kept = [asked_registers(program, thread) if states else frozenset[str]() for thread in program.threads]
     while True:
         graph = _walked(program, bound, ending, deadline, effects, bounds, kept)
-        found = _left_behind(graph, attempts)
+        found = _left_behind(graph, attempts, refuted)
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
             if ending is not Ending.FINISHED:
@@ -121,19 +128,24 @@ def _walked(
     return graph
 
 
-def _left_behind(graph: EventGraph, attempts: Callable[[], bool]) -> list[Again]:
+def _left_behind(
+    graph: EventGraph, attempts: Callable[[], bool], refuted: Callable[[Formulas, Lit], bool]
+) -> list[Again]:
     """The waiting loops of which a repetition may write to memory, change an mbarrier or start a copy."""
-    exclude = graph.formulas.exclude
+    formulas = graph.formulas
     found = [Repetition(again, tuple(e for e in graph.events if inside(graph, again, e))) for again in graph.again]
-    acting = [
-        one.again for one in found if any(_acts(e) and not exclude(e.guard, one.again.literal) for e in one.events)
-    ]
+
+    def repeats_after(event: Event, again: Again) -> bool:
+        both = formulas.both(event.guard, again.literal)
+        return not (formulas.exclude(event.guard, again.literal) or refuted(formulas, both))
+
+    acting = [one.again for one in found if any(_acts(e) and repeats_after(e, one.again) for e in one.events)]
     graph.retries = (retries(graph, found) or []) if acting and attempts() else []
     return [] if graph.retries else acting
 
 
 def _acts(event: Event) -> bool:
-    return event.kind in "WS" or event.changes
+    return event.kind in "WSE" or event.changes
 
 
 def inside(graph: EventGraph, again: Again, event: Event) -> bool:

@@ -110,3 +110,29 @@ def test_taking_a_lock_is_a_wait_however_it_is_written(take: str, progress: str)
 def test_a_loop_that_repeats_after_its_cas_has_written_is_no_wait() -> None:
     (program,) = lit.read(LOCK.replace("$TAKE", f"do {{ {CAS} }} while (r0 == 0);"), "lock.lit")
     assert not encode(program, read_model("ptx-9.4"), 1).graph.again
+
+
+QUEUE = """
+ptx queue
+"Producers of a bounded queue: a CAS takes the place if the cell is free, or else the place is read again."
+.global .u32 enq = 0;
+.global .u32 seq[2] = {0, 1};
+thread P @ d0.c0.b0 { $PUT }
+thread Q @ d0.c1.b1 { $PUT }
+forall (enq == 2 && P.pos != Q.pos)
+"""
+PUT = """
+    do {
+        ld.relaxed.gpu.u32 pos, [enq];
+        i = pos & 1;
+        ld.acquire.gpu.u32 s, [seq[i]];
+        if (s == pos) { atom.relaxed.gpu.cas.b32 o, [enq], pos, pos + 1; } else { o = pos + 1; }
+    } while (o != pos);
+    st.release.gpu.u32 [seq[i]], pos + 1;
+"""
+
+
+def test_a_cas_that_only_some_ways_through_a_loop_try_leaves_nothing_behind() -> None:
+    (program,) = lit.read(QUEUE.replace("$PUT", PUT), "queue.lit")
+    result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome", "hang"}), bound=1))
+    assert (result.verdict, result.hang.verdict) == ("holds", "no")
