@@ -49,6 +49,7 @@ class Operands(Names):
                 into, out_of = spaces or (SHARED[0] if mbarrier is not None or not bulk else "global", "")
                 out_of = out_of or ("global" if mbarrier is not None or not bulk else SHARED[0])
                 into = SHARED[1] if multicast is not None else into
+                into = SHARED[0] if into == "shared" else into
                 return {"destination": into, "source": out_of, "mbarrier": into}.get(name, "")
             case AsyncStore(mbarrier=mbarrier):
                 return SHARED[1] if mbarrier is not None else "global"
