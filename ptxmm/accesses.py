@@ -228,18 +228,17 @@ class Accesses:
         logic, op = self.logic, statement.op
         read = self._access("R", statement, guard, spot, place, lane)
         read.table = self.read_table(read)
-        written = combined(logic, read.table, given[0], lambda a, b: arith.atomic(op, a, (b, b), lane) or 0)
         happens: Lit = 1
         adds: Lit = 1
         if op == "cas":
-            happens = logic.disj(
-                [logic.both(a, b) for v, a in read.table.items() for w, b in given[0].items() if v == w]
-            )
+            happens = logic.disj([logic.both(a, given[0][v]) for v, a in read.table.items() if v in given[0]])
             written, adds = given[1], happens
             if self.program.conventions.failed_cas_writes:
                 written, happens = choice(logic, happens, given[1], read.table), 1
         elif op == "exch":
             written = given[0]
+        else:
+            written = combined(logic, read.table, given[0], lambda a, b: arith.atomic(op, a, (b, b), lane) or 0)
         write = self._access("W", statement, logic.both(guard, happens), spot, place, lane)
         read.rmw, write.rmw = write.id, read.id
         if op in ("add", "sub") and len(given[0]) == 1 and next(iter(given[0].values())) == 1:

@@ -144,6 +144,11 @@ def truth(logic: Logic, expr: Expr, leaf: Lookup) -> Lit:
     no: list[Lit] = []
     if isinstance(expr, Binary) and expr.op in arith.COMPARISONS:
         left, right = evaluate(logic, expr.left, leaf), evaluate(logic, expr.right, leaf)
+        if expr.op in ("==", "!=") and not expr.type.floating and expr.type.lanes == 1:
+            same = _equal(left, right, expr.type)
+            if 2 * len(same) <= len(left) * len(right):
+                equal = logic.disj([logic.both(la, lb) for la, lb in same])
+                return equal if expr.op == "==" else -equal
         if len(left) * len(right) > WIDEST * 64:
             raise TooWide
         for a, la in left.items():
@@ -153,6 +158,14 @@ def truth(logic: Logic, expr: Expr, leaf: Lookup) -> Lit:
         for value, literal in evaluate(logic, expr, leaf).items():
             (yes if value else no).append(literal)
     return logic.disj(yes) if len(yes) <= len(no) else -logic.disj(no)
+
+
+def _equal(left: Table, right: Table, kind: Type) -> list[tuple[Lit, Lit]]:
+    """The pairs of literals of two tables whose integers are the same at a type."""
+    at: dict[int, list[Lit]] = {}
+    for value, literal in right.items():
+        at.setdefault(wrap(value, kind.bits), []).append(literal)
+    return [(la, lb) for value, la in left.items() for lb in at.get(wrap(value, kind.bits), ())]
 
 
 def _flat(expr: Expr, op: str) -> list[Expr]:
