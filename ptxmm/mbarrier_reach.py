@@ -125,8 +125,9 @@ class _Search:
             nothing = (progress, progress)
             self.windows[event.id].append(turns if event.parity or phase_of(asked) == state.phase - 1 else nothing)
         if isinstance(after, State) and not stuck:
-            turned = self.exact and after.phase != state.phase
-            found.append((moved, after, (turns[1], moved) if turned else turns))
+            turned = self.exact and after.current != state.current
+            since = moved if after.life != state.life else turns[1]
+            found.append((moved, after, (since, moved) if turned else turns))
         return found
 
     def _joined(self, windows: list[Turns]) -> frozenset[int]:

@@ -10,17 +10,27 @@ from dataclasses import dataclass, replace
 MOST_ARRIVALS = (1 << 20) - 1
 MOST_BYTES = (1 << 20) - 1
 PHASES = 1 << 32
+Phase = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """An mbarrier object: the phase that is not complete, arrivals expected and pending, and bytes still to come."""
+    """An mbarrier object: the phase that is not complete, arrivals expected and pending, and bytes still to come.
+
+    `life` counts the objects that were there before: phases of one have nothing to do with those of the next.
+    """
 
     valid: bool = False
     phase: int = 0
     expected: int = 0
     pending: int = 0
     bytes: int = 0
+    life: int = 0
+
+    @property
+    def current(self) -> Phase:
+        """The phase that is not complete, told apart from those of other objects in this place."""
+        return self.life, self.phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +94,11 @@ def _init(state: State, operation: Operation) -> State | str:
         return "initialises an mbarrier that is valid already"
     if not 0 < operation.count <= MOST_ARRIVALS:
         return f"initialises an mbarrier with a count of {operation.count}, which is not 1 to {MOST_ARRIVALS}"
-    return fresh(operation.count)
+    return replace(fresh(operation.count), life=state.life)
 
 
 def _inval(state: State, operation: Operation) -> State:
-    return State()
+    return State(life=state.life + 1)
 
 
 def _expect(state: State, operation: Operation) -> State | str:

@@ -14,7 +14,7 @@ from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_certain import certain
 from ptxmm.mbarrier_reach import Reach
-from ptxmm.mbarrier_state import State, fresh, passes, phase_of, step, token
+from ptxmm.mbarrier_state import Phase, State, fresh, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
 
 Found = dict[State, Lit]
@@ -33,7 +33,7 @@ class Mbarrier:
     events: list[Event]
     before: dict[tuple[int, int], Lit] = field(default_factory=dict)
     found: dict[int, Found] = field(default_factory=dict)
-    phases: dict[int, dict[int, Lit]] = field(default_factory=dict)
+    phases: dict[int, dict[Phase, Lit]] = field(default_factory=dict)
     lost: dict[int, Lit] = field(default_factory=dict)
 
     @property
@@ -201,9 +201,9 @@ class Mbarriers:
             if not event.statement.tries:
                 formulas.require(-event.guard, lost, true, -complete)
             return
-        phases: dict[int, list[Lit]] = {}
+        phases: dict[Phase, list[Lit]] = {}
         for state, literal in found.items():
-            phases.setdefault(state.phase, []).append(literal)
+            phases.setdefault(state.current, []).append(literal)
         barrier.phases[event.id] = {phase: formulas.disj(literals) for phase, literals in phases.items()}
         self._token(event, found)
 
@@ -218,15 +218,15 @@ class Mbarriers:
             formulas.require(-event.guard, -literal, says)
             formulas.require(-event.guard, literal, -says)
 
-    def _completed(self, event: Event, found: Found) -> dict[int, Lit]:
+    def _completed(self, event: Event, found: Found) -> dict[Phase, Lit]:
         """For each phase (-1 for none), the literal that the wait finds it complete, having asked for it."""
         formulas = self.formulas
-        parts: dict[int, list[Lit]] = {}
+        parts: dict[Phase, list[Lit]] = {}
         for state, literal in found.items():
             for given, chosen in event.asked.items():
                 if passes(state, given, parity=event.parity):
                     phase = state.phase - 1 if event.parity else phase_of(given)
-                    parts.setdefault(phase, []).append(formulas.both(literal, chosen))
+                    parts.setdefault((state.life, phase), []).append(formulas.both(literal, chosen))
         return {phase: formulas.disj(literals) for phase, literals in parts.items()}
 
     def incomplete(self, event: Event) -> Lit:

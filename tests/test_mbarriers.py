@@ -20,7 +20,7 @@ from ptxmm.report.json import execution_object
 from ptxmm.report.svg import execution_svg
 from ptxmm.report.witness import evidence
 from ptxmm.syntax import read_programs
-from ptxmm.verdict import Outcomes
+from ptxmm.verdict import Outcomes, Result
 
 LIBRARY = Path(__file__).parent.parent / "litmus"
 EVERYTHING = Options(properties=frozenset({"outcome", "race", "hang", "undefined"}))
@@ -46,6 +46,35 @@ def test_a_ring_of_four_stages_has_nearly_one_order_of_its_operations(tmp_path: 
     orders = [lit for barrier in encoding.base.mbarriers.all.values() for lit in barrier.before.values()]
     assert sum(abs(literal) != 1 for literal in orders) < len(orders) / 10
     assert encoding.formulas.next < 100_000
+
+
+ANEW = "mbarrier.inval.shared::cta.b64 [m]; mbarrier.init.shared::cta.b64 [m], 1;"
+TURN = "mbarrier.arrive.shared::cta.b64 _, [m]; await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;"
+
+
+@pytest.mark.parametrize("engine", [check, enumeration.check], ids=["z3", "enumeration"])
+def test_phases_of_an_mbarrier_that_is_made_anew_begin_again(
+    engine: Callable[[Program, Model, Options], Result], tmp_path: Path
+) -> None:
+    body = f"mbarrier.init.shared::cta.b64 [m], 1; {TURN} {ANEW} {TURN} st.weak.global.u32 [x], 1;"
+    text = f"ptx anew .shared @ d0.c0.b0 .b64 m; .global .u32 x; thread A @ d0.c0.b0 {{ {body} }} exists (x == 1)"
+    result = engine(read(text, tmp_path), MODEL, EVERYTHING)
+    assert (result.verdict, result.hang.verdict, result.undefined.verdict) == ("allowed", "no", "no")
+
+
+@pytest.mark.parametrize("engine", [check, enumeration.check], ids=["z3", "enumeration"])
+def test_a_wait_acquires_nothing_from_arrivals_at_an_mbarrier_that_was_there_before(
+    engine: Callable[[Program, Model, Options], Result], tmp_path: Path
+) -> None:
+    text = f"""ptx before .shared @ d0.c0.b0 .mbarrier m(1); .shared @ d0.c0.b0 .u32 x;
+        thread A @ d0.c0.b0 {{ st.weak.shared::cta.u32 [x], 1; mbarrier.arrive.shared::cta.b64 _, [m]; }}
+        thread B @ d0.c0.b0 {{
+            await mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 [m], 0;
+            {ANEW} {TURN} ld.weak.shared::cta.u32 r, [x];
+        }}
+        exists (B.r == 0)"""
+    result = engine(read(text, tmp_path), MODEL, EVERYTHING)
+    assert (result.verdict, result.race.verdict) == ("allowed", "yes")
 
 
 def test_a_ring_is_right_with_a_proxy_fence_and_races_without(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ptxmm.enumeration.skeleton import Event, Skeleton
 
 MOST_ORDERS = 40_000
 Place = tuple[str, int]
+Phase = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,12 @@ class Orders:
         count = self.skeleton.program.physical(spot.object).mbarrier
         return None if count is None else Object(0, count, count)
 
-    def extend(self, order: list[Event], placed: int, state: State, undefined: str, phases: dict[int, int]) -> None:
-        """Go on with each operation that may come next; `phases` has the phase that each one found or waited for."""
+    def extend(self, order: list[Event], placed: int, state: State, undefined: str, phases: dict[int, Phase]) -> None:
+        """Go on with each operation that may come next; `phases` has the phase that each one found or waited for.
+
+        A phase is told by the number of objects made before, and its number since then.
+        """
+        lives = sum(operation_of(event).kind == "init" for event in order)
         if len(order) == len(self.events):
             self.note(order, state, undefined, phases)
             return
@@ -152,7 +157,7 @@ class Orders:
                 if operation.kind != "wait" or not event.value:
                     self.extend(then, now, after, undefined, phases)
             elif self.fits(event, operation, state):
-                self.extend(then, now, after, "", phases | phase_of(event, operation, state))
+                self.extend(then, now, after, "", phases | phase_of(event, operation, state, lives))
 
     def earlier(self, event: Event) -> list[Event]:
         """The operations of its thread that surely come before one: a completion comes after the start of its copy."""
@@ -175,7 +180,7 @@ class Orders:
         text = event.step.item.text or type(event.step.item).__name__
         return f"thread {self.skeleton.program.threads[event.thread].name}: `{text}` {why}"
 
-    def note(self, order: list[Event], state: State, undefined: str, phases: dict[int, int]) -> None:
+    def note(self, order: list[Event], state: State, undefined: str, phases: dict[int, Phase]) -> None:
         """Add a complete order to those that mean the same."""
         self.count += 1
         if self.count > MOST_ORDERS:
@@ -207,10 +212,10 @@ def turns(operation: Operation) -> bool:
     return operation.kind != "bytes" or operation.ends
 
 
-def phase_of(event: Event, operation: Operation, state: Object) -> dict[int, int]:
+def phase_of(event: Event, operation: Operation, state: Object, lives: int) -> dict[int, Phase]:
     """The phase that an operation is in, or that a successful wait found complete."""
     if operation.kind != "wait":
-        return {event.id: state.phase}
+        return {event.id: (lives, state.phase)}
     if not event.value:
         return {}
-    return {event.id: state.phase - 1 if operation.parity else operation.asked % TOKEN}
+    return {event.id: (lives, state.phase - 1 if operation.parity else operation.asked % TOKEN)}
