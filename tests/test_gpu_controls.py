@@ -179,7 +179,10 @@ def test_barriers_go_where_nothing_counts_on_them_and_stay_where_a_loop_does() -
     assert kinds(straight) == {
         "apart": ("A: barrier.cta.sync.aligned -> dropped", "B: barrier.cta.sync.aligned -> dropped")
     }
-    assert kinds(looping) == {"relaxed": ("A: fence.sc.gpu -> dropped",)}
+    assert kinds(looping) == {
+        "relaxed": ("A: fence.sc.gpu -> dropped",),
+        "unwaited": ("B: ld.relaxed.gpu.u32 again and again -> once",),
+    }
 
 
 @pytest.mark.parametrize("variant", ["default", "red", "red-atom", "cta"])
@@ -206,6 +209,71 @@ def test_an_atomic_operation_in_pieces_is_weaker_and_other_pieces_are_not() -> N
 def test_nothing_is_torn_that_a_loop_counts_on() -> None:
     test = lit("thread A @ d0.c0.b0 { do { atom.relaxed.gpu.add.u32 r0, [x], 1; } while (r0 < 3); } exists (x == 9)")
     assert "torn" not in kinds(test)
+
+
+def without_waits(test: Program) -> Program | None:
+    return next((control.program for control in controls(test) if control.kind == "unwaited"), None)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("async/bulk-load", "bulk-load[right]"),
+        ("mbarrier/token", "token[copy-first]"),
+        ("protocols/wait-message", "wait-message[payload]"),
+        ("cluster/st-async", "st-async[right]"),
+    ],
+)
+def test_without_its_wait_a_thread_finds_what_the_test_forbids(file: str, name: str) -> None:
+    test = named(read_programs(LIBRARY / f"{file}.lit"), name)
+    control = without_waits(test)
+    assert control is not None
+    asked = solver.Options()
+    verdicts = [solver.check(one, model("ptx-9.4"), asked).verdict for one in (test, control)]
+    assert verdicts in (["forbidden", "allowed"], ["holds", "fails"])
+
+
+WAITING = """thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1; }
+             thread B @ d0.c1.b1 { wait_until.gpu.u32 r0, [f], r0 == 1; ld.weak.u32 r1, [x]; %s } exists (B.r1 == 0)"""
+
+
+def test_a_wait_that_looks_once_reaches_every_final_state_of_one_that_repeats() -> None:
+    test = lit(WAITING % "")
+    control = without_waits(test)
+    assert control is not None
+    for under in shipped_models():
+        found = [outcomes(one, model(under), OPTIONS) for one in (test, control)]
+        assert all(one.complete for one in found)
+        few, many = ({state.values for state in one.states} for one in found)
+        assert few < many
+
+
+@pytest.mark.parametrize(
+    ("behind", "other"),
+    [
+        ("st.relaxed.gpu.u32 [f], 2;", "thread C @ d0.c2.b2 { wait_until.gpu.u32 r0, [f], r0 == 2; }"),
+        ("red.relaxed.gpu.add.u32 [f], 2;", "thread C @ d0.c2.b2 { wait_until.gpu.u32 r0, [f], r0 == 3; }"),
+        (
+            "bar.sync 0;",
+            "thread C @ d0.c1.b1 { bar.sync 0; red.relaxed.gpu.add.u32 [f], 2; }"
+            "thread D @ d0.c2.b2 { wait_until.gpu.u32 r0, [f], r0 == 3; }",
+        ),
+    ],
+)
+def test_a_wait_stays_behind_which_others_are_told_something(behind: str, other: str) -> None:
+    found = without_waits(lit((WAITING % behind).replace("exists", f"{other} exists")))
+    body = lit(WAITING % behind).threads[1].body
+    if found is not None:
+        assert [type(s) for s in found.threads[1].body] == [type(s) for s in body]
+
+
+def test_a_part_of_a_wait_for_an_mbarrier_is_no_control() -> None:
+    test = named(read_programs(LIBRARY / "async" / "bulk-load.lit"), "bulk-load[right]")
+    (first, second), wait = test.threads, test.threads[1].body[:3]
+    assert not shortfalls(replace(test, threads=(first, replace(second, body=second.body[3:]))), test)
+    assert not shortfalls(replace(test, threads=(first, replace(second, body=(*wait[:2], *second.body[3:])))), test)
+    for kept in (wait[1:], wait[::2], wait[:1], wait[1:2], wait[2:]):
+        assert shortfalls(replace(test, threads=(first, replace(second, body=(*kept, *second.body[3:])))), test)
 
 
 def test_a_test_of_one_cta_is_not_narrowed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ptxmm.gpu.waits import skippable
 from ptxmm.program import (
     Addr,
     AsyncCopy,
@@ -35,7 +36,8 @@ class Around:
     """What decides whether an instruction may change: whether it stands in a loop, is needed, and what else is there.
 
     `initialises` says that it is the first fence after an `mbarrier.init`, `written` that all tensor maps are the
-    host's, `loose` that no thread counts on a barrier to make progress, `several` that there is more than one CTA.
+    host's, `loose` that no thread counts on a barrier to make progress, `several` that there is more than one CTA,
+    `skippable` that it belongs to a wait without which a run still ends.
     """
 
     loops: bool
@@ -44,6 +46,7 @@ class Around:
     written: bool
     loose: bool
     several: bool
+    skippable: bool
 
 
 def surroundings(program: Program, thread: Thread) -> list[Around]:
@@ -53,12 +56,12 @@ def surroundings(program: Program, thread: Thread) -> list[Around]:
     loose = not counting and not any(loops(one) for one in program.threads)
     written = all(_written(program, s) for s in everything)
     several = len({(one.place.device, one.place.cta, one.place.kernel) for one in program.threads}) > 1
-    inside = loops(thread)
+    inside, skips = loops(thread), skippable(program, thread)
     found, fresh = [], False
     for index, statement in enumerate(thread.body):
         around = [loop for loop in inside if index in loop]
         weak = any(isinstance(s, Load) and s.order is Order.WEAK for loop in around for s in _part(thread, loop))
-        found.append(Around(bool(around), weak, fresh, written, loose, several))
+        found.append(Around(bool(around), weak, fresh, written, loose, several, index in skips))
         if isinstance(statement, MbarrierInit):
             fresh = True
         elif isinstance(statement, Fence | ProxyFence):

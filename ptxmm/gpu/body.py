@@ -11,6 +11,7 @@ from ptxmm.arith import PRED
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES, Initial
 from ptxmm.gpu.operands import Operands, is_expression
+from ptxmm.gpu.waits import read_by
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
 from ptxmm.isa_text import ptx
@@ -35,7 +36,6 @@ from ptxmm.program import (
     Statement,
     Store,
     TensormapReplace,
-    registers,
 )
 
 FINISHED, STUCK, FILTERED = 0, 1, 2
@@ -72,7 +72,7 @@ class Body(Operands):
         self.loops = any(isinstance(s, Branch) and labels[s.target] <= at for at, s in enumerate(body))
         self.judged = self.loops or any(isinstance(s, Assume) for s in body)
         self.forks = any(isinstance(s, Branch | Exit | Assume) or s.guard is not None for s in body)
-        self.read_inside = frozenset[str]().union(*(_read(s) for s in body))
+        self.read_inside = frozenset[str]().union(*(read_by(s) for s in body))
         with self.into(self.pre):
             self._start()
         with self.into(self.main):
@@ -226,14 +226,3 @@ def decoded(code: Code, raw: str, register: str, initial: int, when: str = "") -
     value, now = code.fresh(32), code.fresh(PREDICATE)
     code.add(f"sub.u32 {value}, {raw}, epoch", f"setp.lt.u32 {now}, {value}, {VALUES}")
     code.add(f"{when}selp.b32 {register}, {value}, {initial % (1 << 32)}, {now}")
-
-
-def _read(statement: Statement) -> frozenset[str]:
-    """The registers that an instruction reads."""
-    found: frozenset[str] = frozenset()
-    for each in fields(statement):
-        value = getattr(statement, each.name)
-        for one in value if isinstance(value, tuple) else (value,):
-            if is_expression(one):
-                found |= registers(one)
-    return found

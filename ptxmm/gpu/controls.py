@@ -114,18 +114,30 @@ def _fresh(name: str, types: Mapping[str, object]) -> str:
 def _thread(program: Program, weakening: Weakening, thread: Thread, changes: list[str]) -> Thread:
     body, late = list[Statement](), list[Statement]()
     straight = not any(isinstance(s, Branch | Exit) for s in thread.body)
-    for statement, around in zip(thread.body, surroundings(program, thread), strict=True):
+    nearby = surroundings(program, thread)
+    for index, (statement, around) in enumerate(zip(thread.body, nearby, strict=True)):
         new = weakening(statement, around)
         new = new if new is None or _is_ptx(new) else statement
         if isinstance(statement, WaitGroup) and new is None:
             (late if straight else body).append(statement)
         elif new is not None:
             body.append(replace(new, text=mnemonic(new)) if new != statement else statement)
-        if new != statement and not isinstance(statement, WaitGroup):
+        if new is None and around.skippable:
+            changes += _wait_told(thread, index, nearby)
+        elif new != statement and not isinstance(statement, WaitGroup):
             changes.append(f"{thread.name}: {_told(statement)} -> {_told(new) if new is not None else 'dropped'}")
     if late and thread.body[-len(late) :] != tuple(late):
         changes.extend(f"{thread.name}: {_told(statement)} -> at the end" for statement in late)
     return replace(thread, body=(*body, *late))
+
+
+def _wait_told(thread: Thread, index: int, nearby: list[Around]) -> list[str]:
+    """What becomes of a wait, told where it ends."""
+    if not isinstance(thread.body[index], Branch):
+        return []
+    test = next(n for n in range(index, -1, -1) if isinstance(thread.body[n], Load | MbarrierWait))
+    what = "dropped" if nearby[test].skippable else "once"
+    return [f"{thread.name}: {_told(thread.body[test])} again and again -> {what}"]
 
 
 def _is_ptx(statement: Statement) -> bool:
@@ -197,8 +209,8 @@ def _narrowed(statement: Statement, around: Around) -> Statement:
 
 
 def _apart(statement: Statement, around: Around) -> Statement | None:
-    """No barriers of CTAs and warps either."""
-    if isinstance(statement, Barrier | WarpSync) and around.loose:
+    """No barriers of clusters, CTAs and warps either."""
+    if isinstance(statement, ClusterBarrier | Barrier | WarpSync) and around.loose:
         return None
     return _relaxed(statement, around)
 
@@ -212,10 +224,16 @@ def _weak(statement: Statement, around: Around) -> Statement | None:
     return _relaxed(statement, around)
 
 
+def _unwaited(statement: Statement, around: Around) -> Statement | None:
+    """No waits behind which nobody is told anything: what they wait for may not be there yet."""
+    return None if around.skippable else statement
+
+
 KINDS: dict[str, Weakening | None] = {
     "relaxed": _relaxed,
     "apart": _apart,
     "torn": None,
     "narrowed": _narrowed,
     "weak": _weak,
+    "unwaited": _unwaited,
 }

@@ -3,6 +3,7 @@
 The instructions of the weaker test must be found in those of the other, in order, each the same up to a weaker order, a
 narrower scope or a wait for less; the rest of the other's must be instructions that only order. Of these, a wait for
 copies may come at the end of the thread instead. An atomic operation may be in pieces, through registers of their own.
+A wait may look once instead of again and again, and be gone if nobody uses what it found.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 
 from ptxmm.gpu.torn import pieces
+from ptxmm.gpu.waits import Wait, waits
 from ptxmm.program import (
     Assign,
     Atomic,
     Bar,
     Barrier,
+    ClusterBarrier,
     Fence,
     Load,
     Order,
@@ -48,7 +51,7 @@ def shortfalls(control: Program, test: Program) -> list[str]:
     if len(control.threads) != len(test.threads) or any(shape(mine, its) != shape(its, its) for mine, its in pairs):
         return [*found, "the threads differ"]
     for mine, its in pairs:
-        found += _thread(mine, its)
+        found += _thread(mine, its, waits(test, its))
     return found
 
 
@@ -57,20 +60,26 @@ def shape(thread: Thread, its: Thread) -> Thread:
     return replace(thread, body=(), types={name: kind for name, kind in thread.types.items() if name in its.types})
 
 
-def _thread(mine: Thread, its: Thread) -> Iterator[str]:
+def _thread(mine: Thread, its: Thread, may_go: list[Wait]) -> Iterator[str]:
     rest, late, gone = list(mine.body), list[Statement](), list[Statement]()
+    droppable, dropped = {index for wait in may_go for index in wait.droppable}, set[int]()
     while rest and isinstance(rest[-1], WaitGroup):
         late.append(rest.pop())
-    for statement in its.body:
+    for index, statement in enumerate(its.body):
         if rest and at_most(rest[0], statement):
             rest.pop(0)
         elif only_orders(statement):
             gone.append(statement)
+        elif index in droppable:
+            dropped.add(index)
         elif number := _in_pieces(rest, statement, its):
             del rest[:number]
         else:
             yield f"{its.name}: `{statement.text or type(statement).__name__}` has no weaker instruction in its place"
             return
+    for wait in may_go:
+        if dropped & set(wait.droppable) not in ({wait.branch}, set(wait.droppable), set()):
+            yield f"{its.name}: a part of a wait is gone"
     for statement in (*rest, *late):
         if isinstance(statement, WaitGroup) and statement in gone:
             gone.remove(statement)
@@ -121,7 +130,7 @@ def _scope(mine: Statement, its: Statement) -> bool:
 def only_orders(statement: Statement) -> bool:
     """Whether an instruction does nothing but order others: without it, a thread computes the same."""
     match statement:
-        case Fence() | ProxyFence() | WarpSync() | WaitGroup():
+        case Fence() | ProxyFence() | WarpSync() | WaitGroup() | ClusterBarrier():
             return True
         case Barrier(kind=kind):
             return kind is not Bar.RED
