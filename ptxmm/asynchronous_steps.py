@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptxmm.closure import bits
 from ptxmm.errors import Undecided
-from ptxmm.events import Ending, same_warp
+from ptxmm.events import same_warp
 from ptxmm.formula import Lit
 from ptxmm.program import (
     Asynchronous,
@@ -21,11 +22,12 @@ from ptxmm.program import (
     ProxyFence,
 )  # fmt: skip
 from ptxmm.transfers import MAP_SIZE
-from ptxmm.values import MAYBE, booleans
+from ptxmm.values import MAYBE, Table, booleans
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
 
+ALL_LANES = (1 << 32) - 1
 ON_MBARRIERS = (MbarrierInit, MbarrierInval, MbarrierTx, MbarrierArrive, MbarrierWait, MbarrierPending)
 
 
@@ -40,8 +42,8 @@ class Steps:
         if isinstance(statement, GridDependency):
             return self._grid(statement, guard)
         if isinstance(statement, Elect):
-            self._elect(statement, guard, chosen)
-        elif isinstance(statement, ON_MBARRIERS):
+            return self._elect(statement, guard, chosen)
+        if isinstance(statement, ON_MBARRIERS):
             self.walk.arrivals.run(statement, guard, chosen)
         elif not isinstance(statement, Foreign):
             self.walk.copies.run(statement, guard)
@@ -65,46 +67,58 @@ class Steps:
         dependent = any(second == kernel and kind == "dependent" for second, kind, _ in launches)
         if not (self.walk.exact and statement.wait and dependent):
             return self.walk.here
-        passing = self.walk.free() if self.walk.graph.ending is not Ending.FINISHED else 1
-        self.walk.graph.passes[event.id] = passing
-        return self.walk.logic.both(self.walk.here, -self.walk.logic.both(event.guard, -passing))
+        return self.walk.held(event, self.walk.here)
 
-    def _elect(self, statement: Elect, guard: Lit, chosen: Lit) -> None:
-        """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp."""
+    def _elect(self, statement: Elect, guard: Lit, chosen: Lit) -> Lit:
+        """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp.
+
+        The literal is that the thread goes on: it waits for all lanes of the mask.
+        """
+        mask = self._mask(statement)
         lane = self.walk.thread.place.lane
-        here: Lit = 1
-        if lane is not None:
-            here = self._elected(lane, statement)
+        lanes = self._lanes(mask)
+        if lane not in lanes and (lane is not None or not lanes):
+            reason = f"has the mask {mask:#x}, which lacks the lane that executes it"
+            self.walk.graph.bad.append((guard, self.walk.tell(statement, reason)))
+            lanes = [lane or 0]
+        leader = self._leader(mask, lanes) if lane is not None or statement.dst is not None else {}
         if statement.pred is not None:
+            here = leader.get(lane, 1) if lane is not None else 1
             self.walk.assign(statement.pred, booleans(here), {}, statement.guard, chosen)
         if statement.dst is not None:
-            if lane is None:
-                self.walk.assign(statement.dst, {0: 1}, {}, statement.guard, chosen)
-            else:
-                raise Undecided(
-                    self.walk.tell(statement, "asks for the number of the elected lane, which is not followed")
-                )
+            self.walk.assign(statement.dst, dict(leader), {}, statement.guard, chosen)
+        if lane is None or len(lanes) == 1:
+            return self.walk.here
+        event = self.walk.event("E", guard, statement, barrier=(mask, None))
+        return self.walk.held(event, self.walk.here) if self.walk.exact else self.walk.here
 
-    def _elected(self, lane: int, statement: Elect) -> Lit:
-        mask = (1 << 32) - 1
-        if statement.mask is not None:
-            values = self.walk.table(statement.mask)
-            if len(values) != 1:
-                raise Undecided(self.walk.tell(statement, "has a mask that is not the same in every execution"))
-            mask = next(iter(values)) & mask
-        place = self.walk.thread.place
-        beside = [t.place.lane for t in self.walk.program.threads if same_warp(t, self.walk.thread)]
-        lanes = sorted(other for other in beside if other is not None and mask >> other & 1)
-        if lane not in lanes:
-            return -1
+    def _mask(self, statement: Elect) -> int:
+        if statement.mask is None:
+            return ALL_LANES
+        values = self.walk.table(statement.mask)
+        if len(values) != 1:
+            raise Undecided(self.walk.tell(statement, "has a mask that is not the same in every execution"))
+        return next(iter(values)) & ALL_LANES
+
+    def _lanes(self, mask: int) -> list[int]:
+        """The lanes of a mask that the test has: all of them where the thread is a whole warp."""
+        mine = self.walk.thread
+        if mine.place.lane is None:
+            return list(bits(mask))
+        beside = [t.place.lane for t in self.walk.program.threads if same_warp(t, mine)]
+        return sorted(lane for lane in beside if lane is not None and mask >> lane & 1)
+
+    def _leader(self, mask: int, lanes: list[int]) -> Table:
+        """Which lane of a warp is elected for a mask."""
         if len(lanes) == 1:
-            return 1
+            return {lanes[0]: 1}
         if not self.walk.exact:
-            return MAYBE
-        key = (place.kernel, place.device, place.cta, place.warp, mask)
-        if key not in self.walk.graph.elected:
-            found = [self.walk.free() for _ in lanes]
-            self.walk.graph.formulas.at_most_one(found)
-            self.walk.graph.formulas.require(*found)
-            self.walk.graph.elected[key] = found
-        return self.walk.graph.elected[key][lanes.index(lane)]
+            return dict.fromkeys(lanes, MAYBE)
+        place, graph = self.walk.thread.place, self.walk.graph
+        warp = place.warp if place.lane is not None else self.walk.index
+        key = (place.kernel, place.device, place.cta, warp, place.lane is None, mask)
+        if key not in graph.elected:
+            graph.elected[key] = {lane: self.walk.free() for lane in lanes}
+            graph.formulas.at_most_one(list(graph.elected[key].values()))
+            graph.formulas.require(*graph.elected[key].values())
+        return graph.elected[key]

@@ -1,6 +1,7 @@
 """Execution barriers: which arrivals form a generation, and what synchronises.
 
-PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier", "barrier.cluster", "bar.warp.sync".
+PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier", "barrier.cluster", "bar.warp.sync",
+and "elect.sync", at which lanes meet too, though it orders nothing.
 A generation of a barrier without a count takes the k-th arrival of every thread that makes one; the other threads must
 have ended. With a count it takes arrivals, in their order in time, until the count is reached.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from ptxmm.errors import Undecided
 from ptxmm.events import Event, EventGraph, same_warp
 from ptxmm.formula import Lit
-from ptxmm.program import Bar, Barrier, ClusterBarrier, Order, Scope, WarpSync
+from ptxmm.program import Bar, Barrier, ClusterBarrier, Elect, Order, Scope, WarpSync
 from ptxmm.tags import includes
 from ptxmm.values import Table, booleans, combined
 
@@ -40,7 +41,7 @@ class Barriers:
         self.named = self.program.conventions.named_instances
         self.groups: dict[Group, Members] = {}
         for event in graph.events:
-            if event.kind == "B" and event.guard != -1:
+            if event.kind in "BE" and event.guard != -1:
                 self.groups.setdefault(self._group(event), Members()).events.append(event)
         for key, members in self.groups.items():
             members.participants = self._participants(members)
@@ -59,10 +60,12 @@ class Barriers:
                 return ("bar", cta, instance, event.barrier[0]) if self.named else ("bar", cta, event.barrier[0])
             case WarpSync():
                 return ("warp", cta, frozenset(self._lanes(event)))
+            case Elect():
+                return ("elect", cta, frozenset(self._lanes(event)))
         return ("cluster", place.kernel, place.device, place.cluster)
 
     def _lanes(self, event: Event) -> list[int]:
-        """The threads that `bar.warp.sync` names: a thread without a lane is a whole warp of its own."""
+        """The threads that `bar.warp.sync` or `elect.sync` names: a thread without a lane is a whole warp of its own."""
         mine = self.program.threads[event.thread]
         if mine.place.lane is None:
             return [event.thread]
@@ -76,7 +79,7 @@ class Barriers:
     def _participants(self, members: Members) -> list[int]:
         """The threads that a generation without a count waits for."""
         event = members.events[0]
-        if isinstance(event.statement, WarpSync):
+        if isinstance(event.statement, WarpSync | Elect):
             return self._lanes(event)
         scope = Scope.CLUSTER if isinstance(event.statement, ClusterBarrier) else Scope.CTA
         place = self.program.threads[event.thread].place
@@ -87,7 +90,7 @@ class Barriers:
             self._count_cluster(members)
         elif key[0] == "bar" and self.named:
             self._form_named(key, members)
-        elif key[0] == "warp" or all(e.barrier[1] is None for e in members.events):
+        elif key[0] in ("warp", "elect") or all(e.barrier[1] is None for e in members.events):
             members.generation = self._index(members.events)
             self._wait_for_all(members)
         elif len({e.barrier[1] for e in members.events}) > 1:
@@ -306,8 +309,8 @@ class Barriers:
         )
 
     def pairs(self, name: str) -> Iterable[tuple[int, int, Lit]]:
-        """The pairs of `syncbar`, `syncwarp`, `syncbarcl` or `execbarcl` with their literals."""
-        kind = {"syncbar": "bar", "syncwarp": "warp"}.get(name, "cluster")
+        """The pairs of a relation of barriers with their literals."""
+        kind = {"syncbar": "bar", "syncwarp": "warp", "execwarp": "elect"}.get(name, "cluster")
         for key, members in self.groups.items():
             if key[0] != kind:
                 continue

@@ -23,7 +23,7 @@ from ptxmm.program import Atomic, Fence, Order, Place, ProxyFence, Scope, Space
 from ptxmm.relation import Rel, Row, Set, Symbolic
 from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
 
-KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": (), "K": ()}
+KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": (), "K": (), "E": ()}
 WINDOWS = {"mbarrier_init": ("RESTRICT", "MBINIT"), "shared::cluster::read": ("RESTRICT", "READS")}
 SCOPE_OF_WINDOW = {
     "shared::cta": Scope.CTA,
@@ -177,7 +177,7 @@ class Base:
                 return self._sync_fence()
             case "inwindow":
                 return self._inwindow()
-            case "syncbar" | "syncwarp" | "syncbarcl" | "execbarcl":
+            case "syncbar" | "syncwarp" | "syncbarcl" | "execbarcl" | "execwarp":
                 return self._guarded(self.barriers.pairs(name))
             case (
                 "mbo"

@@ -62,8 +62,8 @@ class Event:
 
     An operation on an mbarrier is of kind A, with its `operation`; a wait has what was `asked` for (a parity or
     tokens), and is `blocking` where its thread does not go on before it succeeds.
-    The start of a copy is of kind S, a wait for groups of kind G. What a copy does later names its start as `issue`,
-    and is in no program order. An event that is `last` comes after the others of its instruction.
+    The start of a copy is of kind S, a wait for groups of kind G, an election by several lanes of kind E. What a copy
+    does later names its start as `issue`, and is in no program order. An event that is `last` comes after the others of its instruction.
     """
 
     id: int
@@ -141,7 +141,8 @@ class EventGraph:
     loop head) of loops cut although constants alone keep them going, `bad` lists (literal,
     reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
     finished executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress.
-    `done` lists what must be over before a completion or a wait for groups, `elected` the choices of `elect.sync`;
+    `done` lists what must be over before a completion or a wait for groups, `elected` who is elected in
+    each warp for each mask;
     `arrivals` bounds the phases of any mbarrier, `most_pending` its arrivals, which tokens hold where `counts_pending`.
     """
 
@@ -165,7 +166,7 @@ class EventGraph:
     assumed: list[Lit] = field(default_factory=list)
     passes: dict[int, Lit] = field(default_factory=dict)
     done: list[tuple[int, int, Lit]] = field(default_factory=list)
-    elected: dict[tuple[object, ...], list[Lit]] = field(default_factory=dict)
+    elected: dict[tuple[object, ...], Table] = field(default_factory=dict)
     arrivals: int = 0
     most_pending: int = 0
     counts_pending: bool = False

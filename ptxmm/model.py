@@ -244,6 +244,7 @@ RELATIONS: dict[str, str] = {
     "sgpu": "pairs of events of one device",
     "syncbar": "bar/barrier: from any arrival to a sync or red of its generation in another thread",
     "syncwarp": "bar.warp.sync: between the participants of one generation (two threads)",
+    "execwarp": "elect.sync: between the lanes that wait for each other (two threads), which orders no memory",
     "syncbarcl": "barrier.cluster: from an arrive that is not relaxed to a wait of the same generation (two threads)",
     "execbarcl": "barrier.cluster: from any arrive to a wait of the same generation (two threads)",
     "sync_fence": "an acyclic order of fence.sc events, relating each pair that is related by sr or program order",

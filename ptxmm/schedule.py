@@ -58,13 +58,13 @@ class Schedule:
 
     def _thread_order(self, edges: _Edges, thread: int, size: int) -> None:
         mine = [e for e in self.graph.events if e.thread == thread and e.guard != -1 and e.issue < 0]
-        bars = [e for e in mine if e.kind == "B"]
+        bars = [e for e in mine if e.kind in "BE"]
         both = self.formulas.both
         for bar in bars:
             if bar.id in self.graph.passes:
                 edges.add(bar.id, size + bar.id, 1)
             for event in mine:
-                if event.node < bar.node and event.kind in "BK":
+                if event.node < bar.node and event.kind in "BEK":
                     edges.add(self._done(event, size), bar.id, both(event.guard, bar.guard))
                 elif event.node > bar.node and bar.id in self.graph.passes:
                     edges.add(self._done(bar, size), event.id, both(event.guard, bar.guard))

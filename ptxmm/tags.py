@@ -34,7 +34,7 @@ SCOPE_TAGS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scop
 
 def order_tag(event: Event) -> Order | None:
     """The order that counts for an event: of an atomic operation, the read acquires and the write releases."""
-    if event.kind in "BSGK" or (event.operation is not None and event.order is Order.WEAK):
+    if event.kind in "BESGK" or (event.operation is not None and event.order is Order.WEAK):
         return None
     if isinstance(event.statement, ProxyFence):
         return event.statement.order

@@ -24,6 +24,7 @@ from ptxmm.program import (
     Branch,
     ClusterBarrier,
     CopyArrive,
+    Elect,
     Exit,
     Expr,
     Fence,
@@ -51,7 +52,7 @@ from ptxmm.values import MAYBE, Logic, Table, choice, cut, evaluate, gathered, t
 
 NOTICED = (
     Load, Store, Atomic, Fence, ProxyFence, Barrier, ClusterBarrier, WarpSync, MbarrierInit, MbarrierInval, MbarrierTx,
-    MbarrierArrive, MbarrierWait, AsyncCopy, AsyncStore, CopyArrive, TensormapReplace, TensormapCopy,
+    MbarrierArrive, MbarrierWait, AsyncCopy, AsyncStore, CopyArrive, TensormapReplace, TensormapCopy, Elect,
 )  # fmt: skip
 
 
@@ -335,10 +336,14 @@ class Walk:
             if isinstance(statement, Barrier) and statement.dst is not None:
                 self._reduction_result(event, statement, chosen)
             if self.exact and blocking:
-                passing = self.free() if self.graph.ending is not Ending.FINISHED else 1
-                self.graph.passes[event.id] = passing
-                going = self.logic.both(going, -self.logic.both(event.guard, -passing))
+                going = self.held(event, going)
         return going
+
+    def held(self, event: Event, going: Lit) -> Lit:
+        """The literal that a thread that would be `going` on does so after it waits for others in an event."""
+        passing = self.free() if self.graph.ending is not Ending.FINISHED else 1
+        self.graph.passes[event.id] = passing
+        return self.logic.both(going, -self.logic.both(event.guard, -passing))
 
     def _reduction_result(self, event: Event, statement: Barrier, chosen: Lit) -> None:
         """The result register of `bar.red`: any value that some set of predicates can give."""

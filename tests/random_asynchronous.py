@@ -185,6 +185,7 @@ LANES = Scene(
         "@01 elect.sync _|p, 3; if (p) { mbarrier.arrive.shared::cta.b64 _, [m]; }",
         "@01 elect.sync _|p, 3; if (p) { st.weak.shared::cta.u32 [x], 1; }",
         "@01 elect.sync _|p, 3; if (p) { " + ARMED + " }", "@01 bar.warp.sync 3;", "@01 bar.warp.sync 3;",
+        "@01 elect.sync r|p, 3;", "@0 elect.sync r|p, 1; st.weak.shared::cta.u32 [x], r;", "@2 elect.sync _|p;",
         "ld.weak.shared::cta.u32 r, [x];", "ld.weak.shared::cta.u32 r, [s];", *WAITS[:2],
         "st.weak.shared::cta.u32 [x], 2;", "mbarrier.arrive.shared::cta.b64 _, [m];", "bar.sync 0;", "barrier.sync 1;",
         "fence.proxy.async;",

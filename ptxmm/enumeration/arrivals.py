@@ -9,7 +9,7 @@ from ptxmm.enumeration.path import Arrival
 from ptxmm.enumeration.rows import Pairs
 from ptxmm.enumeration.scopes import cluster, cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
-from ptxmm.program import Barrier, ClusterBarrier, Place, WarpSync
+from ptxmm.program import Barrier, ClusterBarrier, Elect, Place, WarpSync
 
 Rows = dict[int, list[Event]]
 
@@ -18,7 +18,7 @@ def grouped(skeleton: Skeleton, key: Callable[[Skeleton, Event], Any | None]) ->
     """The events of each barrier, by thread and in program order."""
     found: dict[Any, Rows] = {}
     for event in skeleton.events:
-        if event.kind == "B" and event.thread is not None and (own := key(skeleton, event)) is not None:
+        if event.kind in ("B", "E") and event.thread is not None and (own := key(skeleton, event)) is not None:
             found.setdefault(own, {}).setdefault(event.thread, []).append(event)
     return found
 
@@ -48,8 +48,16 @@ def cluster_key(skeleton: Skeleton, event: Event) -> tuple[Any, ...] | None:
 
 def warp_key(skeleton: Skeleton, event: Event) -> tuple[Any, ...] | None:
     """The warp and the participants: the threads of the warp whose lanes are in the mask."""
-    if not isinstance(item_of(event), WarpSync):
-        return None
+    return lanes_of(skeleton, event) if isinstance(item_of(event), WarpSync) else None
+
+
+def election_key(skeleton: Skeleton, event: Event) -> tuple[Any, ...] | None:
+    """The warp and the lanes of which one is elected, as for `bar.warp.sync`."""
+    return lanes_of(skeleton, event) if isinstance(item_of(event), Elect) else None
+
+
+def lanes_of(skeleton: Skeleton, event: Event) -> tuple[Any, ...]:
+    """The warp and the threads of it that an instruction with a mask names."""
     place, mask = own_place(skeleton, event), arrival(event).mask
     if place.warp is None or place.lane is None:
         return (event.thread,), frozenset({event.thread})

@@ -8,14 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ptxmm.arith import Type, wrap
-from ptxmm.enumeration.legs import (
-    MAP,
-    WORD,
-    operands,
-    place,
-)
+from ptxmm.enumeration.legs import MAP, WORD, Undefined, operands, place
 from ptxmm.enumeration.limits import GaveUp
-from ptxmm.enumeration.path import NONE
+from ptxmm.enumeration.path import NONE, Arrival
 from ptxmm.enumeration.pieces import Leg
 from ptxmm.enumeration.scopes import cta
 from ptxmm.program import (
@@ -46,6 +41,9 @@ if TYPE_CHECKING:
 
 from ptxmm.enumeration.copies import FIELD, Base, commit, copy, copy_arrive, store, wait_group
 from ptxmm.enumeration.phases import on_mbarrier, pending
+
+WARP = 32
+LANES, OTHER = (1 << WARP) - 1, -1
 
 
 def perform(runner: Runner, item: Statement, base: Base) -> None:
@@ -81,32 +79,39 @@ def publish(runner: Runner, item: TensormapCopy, base: Base) -> None:
 
 
 def elect(runner: Runner, item: Elect, base: Base) -> None:
-    """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp."""
-    lane, chosen = runner.thread.place.lane, 1
-    if lane is not None:
-        group = electorate(runner.program, runner.thread, runner.value(item.mask) if item.mask is not None else None)
-        earlier = [step.value for step in runner.steps if isinstance(step.item, Elect) and step.item.mask == item.mask]
-        if lane not in group or len(group) == 1:
-            chosen = int(lane in group)
-        else:
-            chosen = earlier[0] if earlier else runner.choose((1, 0))
-        if item.dst is not None:
-            raise GaveUp("this engine does not follow the number of the elected lane")
-    runner.steps.append(base(kind="N", value=chosen))
+    """One lane of those that take part is elected, the same each time; a thread without a lane is a whole warp.
+
+    The step holds the number of the lane, or `OTHER` where it is another one and nobody asks which.
+    """
+    mine = runner.thread.place.lane
+    mask = runner.value(item.mask) & LANES if item.mask is not None else LANES
+    group = electorate(runner.program, runner.thread, mask)
+    if not group or (mine is not None and mine not in group):
+        raise Undefined(f"has the mask {mask:#x}, which lacks the lane that executes it")
+    asked = group if item.dst is not None else (OTHER,) if mine is None else (mine, OTHER) if len(group) > 1 else group
+    known = [step.value for step in runner.steps
+             if isinstance(step.item, Elect) and step.barrier is not None and step.barrier.mask == mask]  # fmt: skip
+    named = [one for one in known if one != OTHER]
+    options = named[:1] or [one for one in asked if not (known and one == mine)]
+    leader = runner.choose(tuple(options)) if len(options) > 1 else options[0]
+    kind = "N" if mine is None or len(group) == 1 else "E"
+    runner.steps.append(base(kind=kind, value=leader, barrier=Arrival(mask=mask)))
     if item.pred is not None:
-        runner.write(item.pred, chosen, NONE, item.guard)
+        runner.write(item.pred, int(mine is None or leader == mine), NONE, item.guard)
     if item.dst is not None:
-        runner.write(item.dst, 0, NONE, item.guard)
+        runner.write(item.dst, leader, NONE, item.guard)
 
 
-def electorate(program: Program, thread: Thread, mask: int | None) -> tuple[int, ...]:
-    """The lanes of a warp that may be elected."""
+def electorate(program: Program, thread: Thread, mask: int) -> tuple[int, ...]:
+    """The lanes of a warp that may be elected: those of the mask that the test has, or all where it has no lanes."""
     here = thread.place
+    if here.lane is None:
+        return tuple(lane for lane in range(WARP) if mask >> lane & 1)
     lanes = [
         one.place.lane for one in program.threads
         if cta(one.place) == cta(here) and one.place.warp == here.warp and one.place.lane is not None
     ]  # fmt: skip
-    return tuple(sorted(lane for lane in lanes if mask is None or mask >> lane & 1))
+    return tuple(sorted(lane for lane in lanes if mask >> lane & 1))
 
 
 def launch(runner: Runner, item: GridDependency, base: Base) -> None:

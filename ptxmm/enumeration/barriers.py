@@ -15,6 +15,7 @@ from ptxmm.enumeration.arrivals import (
     bar_key,
     between,
     cluster_key,
+    election_key,
     grouped,
     ids,
     is_wait,
@@ -32,7 +33,7 @@ from ptxmm.enumeration.threads import weight
 from ptxmm.program import Bar, Barrier, Const, Order
 
 MOST_GROUPINGS = 10_000
-RELATIONS = ("syncbar", "syncwarp", "syncbarcl", "execbarcl")
+RELATIONS = ("syncbar", "syncwarp", "syncbarcl", "execbarcl", "execwarp")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def plans(skeleton: Skeleton) -> Iterator[Plan]:
     for (place,), rows in grouped(skeleton, cluster_key).items():
         alternatives.append([cluster_plan(skeleton, members(skeleton, cluster, place), rows)])
     for (_, lanes), rows in grouped(skeleton, warp_key).items():
-        alternatives.append([warp_plan(skeleton, lanes, rows)])
+        alternatives.append([warp_plan(skeleton, lanes, rows, "syncwarp")])
+    for (_, lanes), rows in grouped(skeleton, election_key).items():
+        alternatives.append([warp_plan(skeleton, lanes, rows, "execwarp")])
     for chosen in product(*alternatives):
         yield sum(chosen, Plan())
 
@@ -229,14 +232,14 @@ def cluster_plan(skeleton: Skeleton, threads: frozenset[int], rows: Rows) -> Pla
     return plan
 
 
-def warp_plan(skeleton: Skeleton, lanes: frozenset[int], rows: Rows) -> Plan:
-    """The k-th executions by the participants meet."""
+def warp_plan(skeleton: Skeleton, lanes: frozenset[int], rows: Rows, relation: str) -> Plan:
+    """The k-th executions by the participants meet, and are related so."""
     if not set(rows) <= lanes:
         return Plan(undefined="a thread executes bar.warp.sync with a mask that lacks its own lane")
     plan = Plan()
     for k in range(max(len(row) for row in rows.values())):
         group = [row[k] for row in rows.values() if len(row) > k]
         ended = frozenset(thread for thread in lanes if len(rows.get(thread, [])) <= k)
-        relations = Plan().relations | {"syncwarp": between(skeleton, group, group)}
+        relations = Plan().relations | {relation: between(skeleton, group, group)}
         plan += Plan((Generation(ids(group), ended),), dict.fromkeys(ids(group), 0), relations)
     return plan

@@ -24,6 +24,7 @@ from ptxmm.model import FEATURES, Model, Name
 from ptxmm.program import (
     Barrier,
     ClusterBarrier,
+    Elect,
     FinalMem,
     FinalReg,
     Load,
@@ -123,7 +124,7 @@ def collect(search: Search, found: Findings, *, races: bool, undefined: bool) ->
     late = max(search.rules.stages.get(name or "", 0) for name in (cause, strong))
     search.coherence_matters = memory or (races and late == LAST)
     search.once = not (races or memory or undefined)
-    barriers = any(isinstance(item, Barrier | ClusterBarrier | WarpSync) for one in search.program.threads
+    barriers = any(isinstance(item, Barrier | ClusterBarrier | WarpSync | Elect) for one in search.program.threads
                    for item in one.body)  # fmt: skip
     everything = races or undefined
     search.ends = lambda ends: everything or barriers or adds_by_its_ends(ends)

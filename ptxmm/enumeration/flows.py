@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ptxmm.arith import Type, atomic, wrap
+from ptxmm.enumeration.asynchronous import LANES, electorate
 from ptxmm.enumeration.counted import TOKEN
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.legs import MAP, WORD, Undefined, Value, mapped, place, spread, straight, tensor_map
@@ -49,9 +50,11 @@ def carried(collector: Collector, node: Node, item: Statement, state: State) -> 
             found[dst] = frozenset({0, 1})
         case MbarrierPending(dst=dst, token=token):
             found[dst] = frozenset(value // TOKEN for value in collector.value(token, state).values)
-        case Elect(dst=dst, pred=pred):
+        case Elect(dst=dst, pred=pred, mask=mask):
             found |= {pred: frozenset({0, 1})} if pred is not None else {}
-            found |= {dst: frozenset({0})} if dst is not None else {}
+            masks = collector.value(mask, state).values if mask is not None else (LANES,)
+            lanes = frozenset(lane for one in masks for lane in electorate(collector.program, collector.thread, one))
+            found |= {dst: lanes or frozenset({0})} if dst is not None else {}
     return found
 
 

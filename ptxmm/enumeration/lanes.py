@@ -5,13 +5,13 @@ PTX ISA, "elect.sync", and `.aligned` of "bar, barrier", "barrier.cluster", "ten
 
 from __future__ import annotations
 
-from ptxmm.enumeration.asynchronous import electorate
+from ptxmm.enumeration.asynchronous import OTHER, electorate
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.scopes import cta
 from ptxmm.enumeration.skeleton import Skeleton
-from ptxmm.program import Barrier, ClusterBarrier, Elect, Expr, Program, Statement, TensormapCopy
+from ptxmm.program import Barrier, ClusterBarrier, Elect, Program, Statement, TensormapCopy
 
-Group = tuple[tuple[int, int, int], int | None, Expr | None]
+Group = tuple[tuple[int, int, int], int | None, tuple[int, ...]]
 ALIGNED = (Barrier, ClusterBarrier, TensormapCopy)
 
 
@@ -21,16 +21,20 @@ def elected(skeleton: Skeleton) -> bool:
     for thread, path in enumerate(skeleton.paths):
         place = program.threads[thread].place
         for step in path.steps:
-            if isinstance(step.item, Elect) and place.lane is not None:
-                key = cta(place), place.warp, step.item.mask
-                votes.setdefault(key, {})[place.lane] = step.value
-    for (block, warp, mask), given in votes.items():
-        beside = [one for one in program.threads if (cta(one.place), one.place.warp) == (block, warp)]
-        group = electorate(program, beside[0], getattr(mask, "value", None))
-        chosen = [lane for lane in group if given.get(lane)]
-        if len(chosen) > 1 or (not chosen and set(group) <= set(given)):
-            return False
-    return True
+            if isinstance(step.item, Elect) and step.barrier is not None and step.barrier.mask is not None:
+                warp = thread if place.lane is None else place.warp
+                group = electorate(program, program.threads[thread], step.barrier.mask)
+                votes.setdefault((cta(place), warp, group), {})[place.lane or 0] = step.value
+    return all(agreed(group, given) for (_, _, group), given in votes.items())
+
+
+def agreed(group: tuple[int, ...], given: dict[int, int]) -> bool:
+    """Whether what some lanes know of who is elected can be true of one of a group."""
+    named = {leader for leader in given.values() if leader != OTHER}
+    if not named:
+        return not set(group) <= set(given)
+    (leader, *others) = named
+    return not others and given.get(leader, leader) == leader
 
 
 def divergent(skeleton: Skeleton) -> str:

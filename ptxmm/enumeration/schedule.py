@@ -58,15 +58,23 @@ class Schedule:
         return self.ended.issuperset(members(program, depends_on(program, place.kernel)))
 
     def can_happen(self, event: Event) -> bool:
-        """Memory events wait for what they depend on and for earlier barriers, barriers for all that is before them."""
+        """All events wait for what they depend on and for earlier waits, arrivals for earlier arrivals and launches too."""
         assert event.thread is not None
         if not self.has_started(event.thread) or not self.may_trigger(event):
             return False
-        if event.kind == "B":
+        if event.kind in ("B", "E"):
             number = self.plan.generation[event.id]
             previous = self.plan.generations[number].previous
-            return (previous is None or previous in self.complete) and self.has_done(event.thread, event.position)
+            if (previous is not None and previous not in self.complete) or not self.has_met(event):
+                return False
         return self.sources.get(event.id, set()) <= self.happened and self.has_passed(event.thread, event.position)
+
+    def has_met(self, arrival: Event) -> bool:
+        """Whether the arrivals and launches before an arrival in its thread have happened."""
+        assert arrival.thread is not None
+        steps = self.skeleton.paths[arrival.thread].steps[: arrival.position]
+        before = (self.skeleton.at[arrival.thread, at] for at, step in enumerate(steps) if step.kind in ("B", "E", "K"))
+        return self.happened.issuperset(before)
 
     def has_started(self, thread: int) -> bool:
         """Whether what a thread starts after has ended, or has launched the thread's kernel."""

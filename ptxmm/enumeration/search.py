@@ -122,11 +122,12 @@ class Search:
     def absent(self) -> set[str]:
         """The base sets and relations that are empty in all candidates."""
         present = {"IW", "W", "M", "GEN", "WEAK", "_", *FROM_PATHS, *STAGES}
+        meets = any(step.kind in ("B", "E") for found in self.each for path in found for step in path.steps)
         for thread, found in enumerate(self.each):
             for path in found:
                 sets = Strand(self.program, path_events(thread, path)).sets
                 present.update(name for name, events in sets.items() if events)
-        present.update(RELATIONS if "B" in present else ())
+        present.update(RELATIONS if meets else ())
         present.update(FROM_ALL if present & {"START", "MB", "FAR"} else ())
         present.update({"api"} if several(self.program) else ())
         return {*SETS, *ALL_RELATIONS} - (present if "SC" in present else present - {"sync_fence"})
@@ -260,7 +261,7 @@ def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
     where events wait for each other in a circle, which the model has allowed.
     """
     late = any(thread.after is not None for thread in skeleton.program.threads) or several(skeleton.program)
-    if not late and not any(event.kind == "B" for event in skeleton.events):
+    if not late and not any(event.kind in ("B", "E") for event in skeleton.events):
         return True
     before: dict[int, set[int]] = {}
     for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase):
