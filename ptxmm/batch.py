@@ -1,4 +1,4 @@
-"""Many tests at once: which files to read, which models to ask, and deciding all of it on several cores, in order."""
+"""Many tests at once: which models to ask, and deciding all of it on several cores, in order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported
+from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported, printable
 from ptxmm.expect import asked_words, judged, property_of, stated_words
 from ptxmm.model import Model
 from ptxmm.options import Options
+from ptxmm.paths import reason
 from ptxmm.program import Branch, Expect, Program
 from ptxmm.readings import READINGS, readings_that_may_differ, with_readings
-from ptxmm.syntax import FORMATS, read_programs
+from ptxmm.syntax import read_programs
 from ptxmm.verdict import Answer, Outcomes, Result
 
 Answered = Result | Outcomes
@@ -53,53 +54,6 @@ class Piece:
 
     path: Path
     index: int | None = None
-
-
-def find(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:
-    """The test files that files, folders and globs name, each once, and a sentence for each path that names none."""
-    found: dict[Path, None] = {}
-    complaints = []
-    for text in paths:
-        try:
-            files, complaint = _files(text)
-        except (OSError, ValueError) as failed:
-            files, complaint = [], f"{text!r}: {_reason(failed)}"
-        found.update(dict.fromkeys(files))
-        if complaint:
-            complaints.append(complaint)
-    return list(found), complaints
-
-
-def expand(text: str) -> tuple[list[Path], str]:
-    """The files and folders that a path or glob names, or a sentence where it names none."""
-    if text and Path(text).exists():
-        return [Path(text)], ""
-    if any(c in text for c in "*?["):
-        from glob import glob
-
-        hits = sorted(Path(hit) for hit in glob(text, recursive=True))
-        return hits, "" if hits else f"{text}: no file matches"
-    return [], f"{text or repr(text)}: there is no such file or folder"
-
-
-def _files(text: str) -> tuple[list[Path], str]:
-    hits, complaint = expand(text)
-    files = [f for hit in hits for f in (sorted(_inside(hit)) if hit.is_dir() else [hit])]
-    if files or complaint:
-        return files, complaint
-    if hits == [Path(text)]:
-        return [], f"{text}: the folder holds no test ({', '.join(FORMATS)})"
-    return [], f"{text}: no file matches"
-
-
-def _inside(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = [f for f in folders if not f.startswith(".")]
-        yield from (Path(root, name) for name in names if Path(name).suffix in FORMATS and not name.startswith("."))
-
-
-def _reason(failed: Exception) -> str:
-    return (getattr(failed, "strerror", None) or str(failed) or type(failed).__name__).lower()
 
 
 def matches(name: str, pattern: str | None) -> bool:
@@ -251,15 +205,22 @@ def _failure(failed: Exception, path: str, test: str, variant: str | None, model
     elif isinstance(failed, MemoryError):
         verdict, why = "unknown", "out of memory"
     elif isinstance(failed, OSError):
-        why = f"{path}: {_reason(failed)}"
+        why = f"{path}: {reason(failed)}"
     elif not isinstance(failed, PtxmmError):
         if os.environ.get("PTXMM_DEBUG"):
             raise failed
-        why = f"{path}: {type(failed).__name__} ({failed}); {REPORT_IT}"
+        why = f"{printable(path)}: {unforeseen(failed)}"
     at = failed.at if isinstance(failed, InputError) else None
     return Result(
         path=path, test=test, variant=variant, model=model, verdict=verdict, why=why, line=at.line if at else 0
     )
+
+
+def unforeseen(failed: Exception) -> str:
+    """What is said of a failure that no code expects."""
+    if isinstance(failed, ModuleNotFoundError) and failed.name:
+        return f"the package {failed.name.partition('.')[0]} is missing: install ptxmm with pip, which brings it along"
+    return f"{type(failed).__name__} ({failed}); {REPORT_IT}"
 
 
 # --- many files ------------------------------------------------------------------------------------------------------

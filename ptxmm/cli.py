@@ -13,13 +13,14 @@ from typing import Any
 import click
 
 from ptxmm import __version__
-from ptxmm.batch import REPORT_IT, matches, read
+from ptxmm.batch import matches, read, unforeseen
 from ptxmm.cli_compare import compare
 from ptxmm.cli_measure import measure
 from ptxmm.cli_options import (
     EXIT_CODES,
     Batch,
     colourful,
+    ensure_matched,
     example,
     how_options,
     jobs_option,
@@ -35,7 +36,7 @@ from ptxmm.cli_options import (
 from ptxmm.cli_output import BROKEN_PIPE, complain, finish, lead_nowhere, prepare, say
 from ptxmm.cli_prove import prove
 from ptxmm.cli_run import run
-from ptxmm.errors import PtxmmError
+from ptxmm.errors import InputError, PtxmmError
 from ptxmm.verdict import Result
 
 LISTED = """\b
@@ -178,15 +179,18 @@ def show(context: click.Context, /, form: str, **asked: Any) -> None:
     from ptxmm.report.show import shown
 
     batch = Batch.of("check", **asked, jobs=1)
-    code = 2 if batch.incomplete else 0
+    code, found = 2 if batch.incomplete else 0, False
     for path in batch.files:
         try:
             for program in read(path, batch.request.format):
                 if matches(program.full_name, batch.request.pattern):
+                    found = True
                     say(shown(program, form, batch.request), styled=not sys.stdout.isatty())
         except PtxmmError as failed:
-            complain(str(failed))
+            complain(str(failed) if isinstance(failed, InputError) else f"{path}: {failed}")
             code = 2
+    if batch.files and code == 0:
+        ensure_matched(batch.request.pattern, found=found)
     context.exit(code)
 
 
@@ -235,11 +239,12 @@ def _run(arguments: list[str]) -> int:
         complain(f"ptxmm: {wrong}")
         return 2
     except OSError as wrong:
-        complain(f"ptxmm: {(wrong.strerror or str(wrong)).lower()}")
+        where = f"{wrong.filename}: " if wrong.filename else ""
+        complain(f"ptxmm: {where}{(wrong.strerror or str(wrong)).lower()}")
         return 2
     except Exception as wrong:
         if os.environ.get("PTXMM_DEBUG"):
             raise
-        complain(f"ptxmm: {type(wrong).__name__}: {wrong}; {REPORT_IT}")
+        complain(f"ptxmm: {unforeseen(wrong)}")
         return 2
     return 0

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import colourful, cores, example, jobs_option, model_option, unicode
+from ptxmm.cli_options import Seconds, colourful, cores, example, jobs_option, model_option, unicode
 from ptxmm.cli_output import say
 from ptxmm.errors import PtxmmError
+from ptxmm.files import writing
 from ptxmm.options import Options
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Item = tuple[tuple["Run", ...], str]
 @click.option("--tests", metavar="PATH", multiple=True, help="Say which tests differ from those of these files.")
 @click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
               help="Unroll loops N times; what a cut loop leaves open is unknown.")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(0, 1_000_000, min_open=True), default=60.0, show_default=True,
+@click.option("--timeout", type=Seconds(), default=60.0, show_default=True,
               metavar="SECONDS", help="Give up on a test after this time: unknown.")  # fmt: skip
 @jobs_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -76,9 +77,10 @@ def compare(context: click.Context, /, logs: tuple[str, ...], models: tuple[str,
 
 
 def _tests(logs: tuple[str, ...], pattern: str | None, context: click.Context) -> list[tuple[Run, ...]]:
-    from ptxmm.batch import expand, matches
+    from ptxmm.batch import matches
     from ptxmm.compare import by_test
     from ptxmm.gpu.log import read_log
+    from ptxmm.paths import expand
 
     files: dict[Path, None] = {}
     for log in logs:
@@ -128,7 +130,8 @@ def _killed(item: Item) -> Comparison:
 
 def _present(paths: tuple[str, ...]) -> dict[str, Program]:
     """The tests that files hold now, by name."""
-    from ptxmm.batch import find, read
+    from ptxmm.batch import read
+    from ptxmm.paths import find
 
     files, complaints = find(paths)
     if complaints:
@@ -151,9 +154,7 @@ def _draw(picture: Path, found: list[Comparison]) -> None:
             )
             for name in folders
         }
-    try:
-        for path, (heading, results) in drawn.items():
+    for path, (heading, results) in drawn.items():
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(rates_svg(results, title=heading), encoding="utf-8")
-    except OSError as failed:
-        raise PtxmmError(f"{picture}: cannot be written: {failed.strerror}") from failed

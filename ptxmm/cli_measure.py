@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import example, width
+from ptxmm.cli_options import Seconds, example, width
 from ptxmm.cli_output import complain, say
 from ptxmm.errors import PtxmmError
+from ptxmm.files import writing
 
 if TYPE_CHECKING:
     from ptxmm.gpu.measure.machine import Machine
@@ -38,7 +39,7 @@ EXAMPLES = example("ptxmm measure wait-cost", "ptxmm measure --all --plot pictur
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Measure everything.")
 @click.option("--list", "listed", is_flag=True, help="Say what can be measured, and which claims it looks at.")
-@click.option("--seconds", type=click.FloatRange(0, 100_000, min_open=True), default=10.0, show_default=True,
+@click.option("--seconds", type=Seconds(100_000), default=10.0, show_default=True,
               metavar="SECONDS", help="Repeat each NAME for this long; a few rounds in any case.")  # fmt: skip
 @click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of the arms.")
@@ -55,13 +56,13 @@ def measure(context: click.Context, /, names: tuple[str, ...], every: bool, list
     NAME is a measurement; --list tells which there are.
     """
     from ptxmm.gpu.measure.catalogue import MEASURES
-    from ptxmm.report.measure import list_text
+    from ptxmm.report.measure import list_text, measures_json
 
     if listed:
-        say(list_text(MEASURES.values(), width()))
+        say(measures_json(MEASURES.values()) if as_json else list_text(MEASURES.values(), width()))
         return
     if (bool(names) + every + bool(recorded)) != 1:
-        raise click.UsageError("Name measurements, or say --all, or --from a file.", context)
+        raise click.UsageError("Name measurements, or say --all, or --from a file: one of these.", context)
     for name in names:
         if name not in MEASURES:
             raise click.UsageError(f"{name!r} is no measurement: choose from {', '.join(MEASURES)}.", context)
@@ -137,11 +138,11 @@ def _read(path: Path) -> list[Measurement]:
     from ptxmm.gpu.measure.results import from_json
 
     try:
-        found = json.loads(read_text(path, "measurements"))
+        found = json.loads(read_text(path, "measurement"))
         if not isinstance(found, list):
             raise ValueError("not a list")
         return [_judged(from_json(each)) for each in found]
-    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
         raise InputError("this is not what `ptxmm measure --json` writes", Span(str(path), 0, 0)) from wrong
 
 
@@ -164,5 +165,7 @@ def _measured(measure: Measure, machine: Machine, seconds: float, seed: int) -> 
 def _draw(found: Measurement, folder: Path) -> None:
     from ptxmm.report.measure_svg import measurement_svg
 
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{found.name}.svg").write_text(measurement_svg(found), encoding="utf-8")
+    target = folder / f"{found.name}.svg"
+    with writing(target):
+        folder.mkdir(parents=True, exist_ok=True)
+        target.write_text(measurement_svg(found), encoding="utf-8")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ptxmm.batch import ENGINES, PROPERTIES, Answered, Request, find, model_named, plan, run
+from ptxmm.batch import ENGINES, PROPERTIES, Answered, Request, model_named, plan, run
 from ptxmm.cli_output import complain
 from ptxmm.options import PROGRESS, Options
+from ptxmm.paths import find
 from ptxmm.syntax import FORMATS
 
 if TYPE_CHECKING:
@@ -63,21 +64,33 @@ def _properties(_context: click.Context, _option: click.Parameter, value: str | 
     )
 
 
-def _seconds(_context: click.Context, _option: click.Parameter, value: float) -> float:
-    if 0 < value <= LONGEST:
-        return value
-    raise click.BadParameter(f"a number of seconds above 0, at most {LONGEST}.")
+class Seconds(click.FloatRange):
+    """A time above 0; `nan`, which no range refuses, is none."""
+
+    def __init__(self, longest: float = LONGEST) -> None:
+        super().__init__(0, longest, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if seconds != seconds:
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return seconds
+
+
+def once(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """What is named, each once."""
+    return tuple(dict.fromkeys(values))
 
 
 paths_argument = click.argument("paths", metavar="PATH...", nargs=-1)
 model_option = click.option(
-    "-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True,
+    "-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True, callback=once,
     help="Ask this model; may be repeated. Default: ptx-9.4, and those that the test states verdicts for.",
 )  # fmt: skip
 how_options = options(
     click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
                  help="Unroll loops N times; what a cut loop leaves open is unknown."),
-    click.option("--timeout", type=float, callback=_seconds, default=60.0, show_default=True, metavar="SECONDS",
+    click.option("--timeout", type=Seconds(), default=60.0, show_default=True, metavar="SECONDS",
                  help="Give up on a test after this time: unknown."),
     click.option("--engine", type=click.Choice(tuple(ENGINES)), default="z3", show_default=True,
                  help="Decide with a solver, or by trying every execution."),
@@ -154,8 +167,14 @@ class Batch:
             for answers in lists:
                 found = found or bool(answers)
                 yield from answers
-        if not found and self.files:
-            raise click.UsageError(f"no test matches -k {self.request.pattern!r}.", click.get_current_context())
+        if self.files:
+            ensure_matched(self.request.pattern, found=found)
+
+
+def ensure_matched(pattern: str | None, *, found: bool) -> None:
+    """A pattern that chooses no test is a mistake."""
+    if pattern is not None and not found:
+        raise click.UsageError(f"no test matches -k {pattern!r}.", click.get_current_context())
 
 
 def _drawn(paths: tuple[str, ...], witness: str | bool | None) -> tuple[tuple[str, ...], Pictures | None]:

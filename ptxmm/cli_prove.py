@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import example, width
+from ptxmm.cli_options import Seconds, example, once, width
 from ptxmm.cli_output import say
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ Exit codes:
 @click.option("--all", "every", is_flag=True, help="Prove all theorems.")
 @click.option("--list", "listed", is_flag=True, help="Say what the theorems are.")
 @click.option(
-    "-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True,
+    "-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True, callback=once,
     help="Prove under this model; may be repeated. Default: ptx-6.0 and ptx-9.4.",
 )  # fmt: skip
 @click.option(
     "--counterexamples/--brief", "examples", default=None,
     help="Show what happens without each hypothesis. Default: shown, except with --all.",
 )  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(0, 1_000_000, min_open=True), default=60.0, show_default=True,
+@click.option("--timeout", type=Seconds(), default=60.0, show_default=True,
               metavar="SECONDS", help="Give up on a step after this time: unknown.")  # fmt: skip
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
@@ -48,13 +48,13 @@ def prove(context: click.Context, /, names: tuple[str, ...], every: bool, listed
 
     NAME is a theorem; --list tells which there are.
     """
-    from ptxmm.report.prove import exit_code, list_text, prove_report, summary, theorem_text
+    from ptxmm.report.prove import exit_code, list_json, list_text, prove_report, summary, theorem_text
 
     if listed:
-        say(list_text(width()))
+        say(list_json() if output == "json" else list_text(width()))
         return
     if bool(names) == every:
-        raise click.UsageError("Name theorems, or say --all.", context)
+        raise click.UsageError("Name theorems, or say --all: one of these.", context)
     start, results = time.perf_counter(), []
     shown = bool(names) if examples is None else examples
     with closing(_results(names, models or DEFAULT, timeout)) as found:

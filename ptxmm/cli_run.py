@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from ptxmm.batch import find, matches, read
-from ptxmm.cli_options import example, which_options
+from ptxmm.batch import matches, read
+from ptxmm.cli_options import Seconds, ensure_matched, example, which_options
 from ptxmm.cli_output import complain, say
 from ptxmm.errors import PtxmmError
+from ptxmm.files import writing
 from ptxmm.gpu.profiles import PROFILES, USUAL
+from ptxmm.paths import find
 
 if TYPE_CHECKING:
     from ptxmm.gpu.log import Run
@@ -41,8 +43,8 @@ Exit codes:
     help="Write a log for `compare`, compressed if FILE ends in .gz.",
 )
 @click.option("--emit", type=click.Path(path_type=Path), metavar="DIR", help="Only write PTX there; needs no GPU.")
-@click.option("--seconds", type=click.FloatRange(0, 86400, min_open=True), default=0.2, show_default=True,
-              help="Run each test, with its control, for so long.")  # fmt: skip
+@click.option("--seconds", type=Seconds(86400), default=0.2, show_default=True,
+              metavar="SECONDS", help="Run each test, with its control, for so long.")  # fmt: skip
 @click.option("--profile", "profiles", type=click.Choice((*PROFILES, "each")), multiple=True,
               help=f"How to look for weak outcomes; may be repeated. Default: {', '.join(USUAL)}.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices of a profile.")
@@ -73,6 +75,8 @@ def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emi
         wish = Wish(tuple(PROFILES[name] for name in dict.fromkeys(names)), seconds, seed, controls, audit)
         if _run(reader, wish, Session(device, running=running), log):
             context.exit(130)
+    if files and not reader.failed:
+        ensure_matched(pattern, found=reader.found)
     context.exit(2 if complaints or reader.failed else 0)
 
 
@@ -88,7 +92,7 @@ class _Reader:
 
     def __init__(self, files: list[Path], format: str | None, pattern: str | None) -> None:
         self.files, self.format, self.pattern = files, format, pattern
-        self.failed = False
+        self.failed = self.found = False
 
     def __iter__(self) -> Iterator[Program]:
         for path in self.files:
@@ -98,7 +102,10 @@ class _Reader:
                 complain(str(wrong))
                 self.failed = True
                 continue
-            yield from (program for program in programs if matches(program.full_name, self.pattern))
+            for program in programs:
+                if matches(program.full_name, self.pattern):
+                    self.found = True
+                    yield program
 
 
 def _emit(programs: Iterable[Program], folder: Path) -> None:
@@ -106,7 +113,8 @@ def _emit(programs: Iterable[Program], folder: Path) -> None:
     from ptxmm.gpu.source import kernel
     from ptxmm.report.pictures import FreshNames
 
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     names = FreshNames()
     for program in programs:
         try:
@@ -115,7 +123,8 @@ def _emit(programs: Iterable[Program], folder: Path) -> None:
             say(f"{program.full_name}: skipped: {wrong}")
             continue
         target = folder / f"{names.of(program.full_name)}.ptx"
-        target.write_text(made.text, encoding="utf-8")
+        with writing(target):
+            target.write_text(made.text, encoding="utf-8")
         say(f"{program.full_name}: {target} (PTX {made.version[0]}.{made.version[1]}, {made.target})")
 
 
@@ -166,8 +175,9 @@ class _Log:
             return
         if self.stream is None:
             self.stream = _opened(self.path)
-        self.stream.writelines(to_line(one) + "\n" for one in each)
-        self.stream.flush()
+        with writing(self.path):
+            self.stream.writelines(to_line(one) + "\n" for one in each)
+            self.stream.flush()
 
     def close(self) -> None:
         """End the log."""
@@ -176,9 +186,10 @@ class _Log:
 
 
 def _opened(log: Path) -> TextIO:
-    if log.suffix == ".gz":
-        return gzip.open(log, "wt", encoding="utf-8")
-    return log.open("w", encoding="utf-8")
+    with writing(log):
+        if log.suffix == ".gz":
+            return gzip.open(log, "wt", encoding="utf-8")
+        return log.open("w", encoding="utf-8")
 
 
 def _with_bar(files: Iterator[None], total: int) -> Generator[None, None, None]:

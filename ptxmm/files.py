@@ -1,34 +1,64 @@
-"""Texts from files: what is read at all, how much of it, and in which encoding."""
+"""Texts from files: what is read at all, how much of it, in which encoding; and what is said where writing fails."""
 
 from __future__ import annotations
 
 import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ptxmm.errors import InputError, Span
+from ptxmm.errors import InputError, PtxmmError, Span
 
 LARGEST = 16 << 20
 SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a block device"}
 
 
-def read_text(path: Path, what: str = "test", *, otherwise: str | None = None, largest: int = LARGEST) -> str:
+def read_text(
+    path: Path, what: str = "test", *, otherwise: str | None = None, largest: int = LARGEST, compressed: bool = False
+) -> str:
     r"""The text of a file that holds a `what`, with `\n` at the ends of lines: UTF-8, or the encoding `otherwise`.
 
     Regular files and character devices are read, and the pipes below `/dev` (`/dev/stdin`, `/dev/fd/63`), which are the
-    process's own; any other special file could keep the reader waiting for ever.
+    process's own; any other special file could keep the reader waiting for ever. `largest` bytes of text are allowed,
+    also of what is `compressed` by gzip.
     """
     start = Span(str(path), 0, 0)
     try:
         _ensure_readable(path, what, start)
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
+        data = _bytes(path, what, largest, compressed=compressed)
     except (OSError, ValueError) as failed:
         reason = getattr(failed, "strerror", None) or str(failed)
         raise InputError(f"cannot read the file: {reason}", start) from None
     if len(data) > largest:
         raise InputError(f"the file is too large: more than {largest >> 20} MiB", start)
     return _decoded(data, what, start, otherwise).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _bytes(path: Path, what: str, largest: int, *, compressed: bool) -> bytes:
+    """The first bytes of a file, one more than are allowed."""
+    if not compressed:
+        with path.open("rb") as file:
+            return file.read(largest + 1)
+    import gzip
+    from zlib import error
+
+    try:
+        with gzip.open(path) as unpacked:
+            return unpacked.read(largest + 1)
+    except (gzip.BadGzipFile, EOFError, error):
+        raise ValueError(f"it is not a whole {what} compressed by gzip") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say what could not be written where writing below it fails."""
+    try:
+        yield
+    except FileExistsError as failed:
+        raise PtxmmError(f"{path}: cannot be written: {failed.filename} is a file, not a folder") from failed
+    except OSError as failed:
+        raise PtxmmError(f"{path}: cannot be written: {(failed.strerror or str(failed)).lower()}") from failed
 
 
 def _ensure_readable(path: Path, what: str, start: Span) -> None:

@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxmm.cat import read_model
+from ptxmm.cat.inline import FARTHEST
+from ptxmm.check import Options, check
+from ptxmm.enumeration import check as enumerate_all
 from ptxmm.errors import InputError
+from ptxmm.prove.run import named, prove
+from ptxmm.syntax import lit
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 
@@ -212,6 +217,8 @@ def test_a_folder_a_missing_file_and_a_huge_one_are_errors(tmp_path: Path) -> No
         "let f0(x) = x\n"
         + "".join(f"let f{i + 1}(x) = " + "~" * 140 + f"f{i}(x)\n" for i in range(100))
         + "empty f100(po)",
+        "let r0 = po\n" + "".join(f"let r{i + 1} = r{i} ; r{i}\n" for i in range(200)) + "acyclic r200",
+        "let rec r = po" + " | r ; rf" * 20 + "\nand s = r ; s\n" + "let s = s ; co\n" * 200 + "acyclic s",
     ],
 )
 def test_deep_nesting_is_an_error_and_no_crash(tmp_path: Path, text: str) -> None:
@@ -219,6 +226,16 @@ def test_deep_nesting_is_an_error_and_no_crash(tmp_path: Path, text: str) -> Non
     error = problem(tmp_path / "m.cat")
     assert error is not None
     assert "deep" in error.message or "large" in error.message
+
+
+def test_a_chain_of_definitions_that_is_accepted_can_be_decided_and_reasoned_about(tmp_path: Path) -> None:
+    depth = FARTHEST - 1
+    text = "let r0 = po\n" + "".join(f"let r{i + 1} = r{i} ; r{i}\n" for i in range(depth)) + f"acyclic r{depth}"
+    (tmp_path / "m.cat").write_text(text)
+    model = read_model(str(tmp_path / "m.cat"))
+    (program,) = lit.read("ptx t .global .u32 x; thread A @ d0.b0 { st.relaxed.gpu [x], 1; } exists (x = 1)", "")
+    assert [decide(program, model, Options()).verdict for decide in (check, enumerate_all)] == ["allowed"] * 2
+    assert prove(named(("nothing-between",))[0], model, 1.0).verdict == "not proved"
 
 
 PIECES = sorted(

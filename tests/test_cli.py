@@ -305,7 +305,18 @@ def test_what_show_prints_as_lit_is_the_same_test(capsys: pytest.CaptureFixture[
         ["outcomes", "nowhere.lit"],
         ["show", "nowhere.lit"],
         ["show"],
+        ["show", "mp.lit", "-k", "zzz"],
+        ["run", "mp.lit", "-k", "zzz", "--emit", "made"],
+        ["run", "mp.lit", "--seconds", "nan"],
+        ["run", "mp.lit", "--emit", "mp.lit"],
+        ["run", "mp.lit", "--emit", "mp.lit/below"],
+        ["compare", "mp.lit", "--timeout", "nan"],
+        ["measure", "--all", "--seconds", "nan"],
+        ["measure", "--all", "--from", "mp.lit"],
+        ["measure", "wait-cost", "--all"],
         ["prove"],
+        ["prove", "nothing-between", "--all"],
+        ["prove", "nothing-between", "--timeout", "nan"],
         ["models", "extra"],
     ],
     ids=lambda words: " ".join(words)[:40].replace("\0", "NUL"),
@@ -367,6 +378,38 @@ def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
         done = process("check", tmp_path, "--format", output)
         assert done.returncode == 0, done.stderr
     assert json.loads(process("check", tmp_path, "--format", "json").stdout)["results"][0]["verdict"] == "forbidden"
+
+
+def test_what_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = write(tmp_path)
+    for below in (path, path / "below"):
+        code, out, err = run(capsys, "run", path, "--emit", below)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"ptxmm: {below}: cannot be written: ")
+
+
+def test_a_model_that_is_named_twice_is_asked_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, out, _ = run(capsys, "check", write(tmp_path), "-m", "ptx-9.4", "-m", "sc", "-m", "ptx-9.4")
+    assert [line.split()[2] for line in out.splitlines()[:-1]] == ["ptx-9.4", "sc"]
+
+
+def test_lists_are_json_where_json_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "prove", "--list", "--format", "json")
+    assert {"name", "statement"} == set(json.loads(out)["theorems"][0])
+    _, out, _ = run(capsys, "measure", "--list", "--json")
+    assert {"name", "asks", "claims"} == set(json.loads(out)[0])
+
+
+def test_an_installation_without_its_packages_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'lark.lexer'", name="lark.lexer")
+
+    monkeypatch.setattr("ptxmm.batch.read_programs", missing)
+    code, _, err = run(capsys, "check", write(tmp_path))
+    assert code == 2
+    assert "the package lark is missing: install ptxmm with pip, which brings it along" in err
 
 
 def test_a_mistake_of_ours_is_one_sentence(

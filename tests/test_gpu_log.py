@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,7 @@ def test_counts_add_up_or_not() -> None:
         (to_line(RUN).replace('"format":1', '"format":2'), "format 2"),
         (to_line(RUN).replace("ptx MP", "ptx LB"), "hash differs"),
         (to_line(RUN).replace('"seed"', '"sead"'), "no line of a log"),
+        ("[" * 20_000, "no line of a log"),
     ],
 )
 def test_what_is_no_log_is_refused_with_its_place(line: str, why: str) -> None:
@@ -75,3 +77,22 @@ def test_what_is_no_log_is_refused_with_its_place(line: str, why: str) -> None:
 def test_a_log_may_be_larger_than_a_test(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(to_line(RUN) + " " * (17 << 20) + "\n", encoding="utf-8")
     assert list(read_log(tmp_path / "log.jsonl")) == [RUN]
+
+
+def test_a_compressed_log_that_is_cut_damaged_endless_or_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = gzip.compress((to_line(RUN) + "\n").encode())
+    log = tmp_path / "log.jsonl.gz"
+    for data in (whole[:-5], whole[:40] + bytes(40) + whole[80:], b"nonsense"):
+        log.write_bytes(data)
+        with pytest.raises(InputError, match="it is not a whole log compressed by gzip"):
+            list(read_log(log))
+    monkeypatch.setattr("ptxmm.gpu.log.LARGEST", 1 << 20)
+    log.write_bytes(gzip.compress(bytes(2 << 20)))
+    with pytest.raises(InputError, match="the file is too large"):
+        list(read_log(log))
+    log.unlink()
+    os.mkfifo(log)
+    with pytest.raises(InputError, match="this is a named pipe, not a file with a log"):
+        list(read_log(log))

@@ -38,6 +38,7 @@ LAYERS = [
     "races endless",
     "hangs states undefined",
     "check enumeration",
+    "paths",
     "batch prove",
     "compare",
     "report",

@@ -42,7 +42,7 @@ class Expander:
             return
         self._shadow(binding.name)
         self.statements.append(Let(binding.name, body.expr))
-        self._scope[binding.name] = Typed(Name(binding.name), body.kind)
+        self._scope[binding.name] = Typed(Name(binding.name), body.kind, reach=body.reach)
 
     def claim(self, source: Source, written: Claim) -> None:
         """An axiom or a flag."""
@@ -74,9 +74,10 @@ class Expander:
                 raise InputError(f"`{binding.name}` is defined twice in one `let rec`", at)
             self._shadow(binding.name)
         inner = Inliner(source, {**self._scope, **{n: Typed(Name(n), Kind.RELATION, recursive=True) for n in names}})
-        bodies = tuple((b.name, inner.needs(Kind.RELATION, b.body, "`let rec`").expr) for b in bindings)
-        self.statements.append(LetRec(bodies))
-        self._scope |= {name: Typed(Name(name), Kind.RELATION) for name in names}
+        bodies = [inner.needs(Kind.RELATION, b.body, "`let rec`") for b in bindings]
+        self.statements.append(LetRec(tuple((name, body.expr) for name, body in zip(names, bodies, strict=True))))
+        reach = max(body.reach for body in bodies)
+        self._scope |= {name: Typed(Name(name), Kind.RELATION, reach=reach) for name in names}
 
     def _shadow(self, name: str) -> None:
         """Before `name` gets a new meaning: keep the present one for the functions that mean it."""
@@ -89,7 +90,7 @@ class Expander:
             self._kept.add(kept)
             self.statements.append(Let(kept, Name(name)))
             for function in users:
-                function.scope[name] = Typed(Name(kept), present.kind)
+                function.scope[name] = Typed(Name(kept), present.kind, reach=present.reach)
 
 
 def _numbered(stem: str, first: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ptxmm.cat.scope import Function, Kind, Primitive, Scope, Typed
 from ptxmm.cat.source import Source
@@ -27,6 +27,7 @@ from ptxmm.model import (
 )
 
 LARGEST = 20_000
+FARTHEST = 100
 _MAKES_RELATION = "`[S]` is the identity on a set S, `S * S` its pairs"
 _SAME: dict[str, tuple[str, Callable[[Expr, Expr], Expr]]] = {
     "union": ("|", Union), "inter": ("&", Inter), "diff": ("\\", Diff),
@@ -98,7 +99,7 @@ class Inliner:
         if not isinstance(meaning, Typed):
             raise InputError(f"`{node.text}` is a function", self.at(node), f"write `{node.text}(…)`")
         if isinstance(meaning.expr, Name):
-            return Typed(Name(meaning.expr.text, self.at(node)), meaning.kind, recursive=meaning.recursive)
+            return replace(meaning, expr=Name(meaning.expr.text, self.at(node)))
         return meaning
 
     def _call(self, node: Node) -> Typed:
@@ -157,12 +158,16 @@ class Inliner:
             raise InputError("a recursive definition cannot stand here", self.at(node), hint)
 
     def _built(self, node: Node, kind: Kind, expr: Expr, *args: Typed) -> Typed:
-        size, depth = 1 + sum(a.size for a in args), 1 + max(a.depth for a in args)
-        return self._measured(node, Typed(expr, kind, size, depth, any(a.recursive for a in args)))
+        size, depth, reach = sum(a.size for a in args), max(a.depth for a in args), max(a.reach for a in args)
+        recursive = any(a.recursive for a in args)
+        return self._measured(node, Typed(expr, kind, 1 + size, 1 + depth, 1 + reach, recursive))
 
     def _measured(self, node: Node, built: Typed) -> Typed:
         if built.size > LARGEST or built.depth > DEEPEST:
             raise InputError("the expression is too large", self.at(node), "name parts of it with `let`")
+        if built.reach > FARTHEST:
+            hint = f"a model has at most {FARTHEST} operators inside each other, those of its definitions included"
+            raise InputError("definitions build on each other too deeply", self.at(node), hint)
         return built
 
     def _unknown(self, node: Node) -> InputError:

@@ -21,12 +21,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression of the model with its kind and measures, and whether it mentions a name that is being defined."""
+    """An expression of the model with its kind and measures, and whether it mentions a name that is being defined.
+
+    `depth` counts the operators inside each other here, `reach` also those in the definitions of the names here.
+    """
 
     expr: Expr
     kind: Kind
     size: int = 1
     depth: int = 1
+    reach: int = 1
     recursive: bool = False
 
 

@@ -12,7 +12,7 @@ import os
 import time
 from dataclasses import replace
 
-from ptxmm.batch import REPORT_IT
+from ptxmm.batch import unforeseen
 from ptxmm.compare.asked import asked_of, of_controls, verdict
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
 from ptxmm.compare.standing import Comparison, Seen, Standing
@@ -42,7 +42,7 @@ def compare(runs: tuple[Run, ...], model: Model, options: Options) -> Comparison
     except Exception as failed:
         if os.environ.get("PTXMM_DEBUG"):
             raise
-        told = f"{type(failed).__name__} ({failed}); {REPORT_IT}"
+        told = unforeseen(failed)
         result = replace(blank, standing=Standing.BROKEN, verdict="not asked", told=told)
     return replace(result, seconds=time.perf_counter() - start)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -180,14 +178,7 @@ def read_log(path: Path) -> Iterator[Run]:
 
 
 def _text(path: Path) -> str:
-    if path.suffix != ".gz":
-        return read_text(path, "log", largest=LARGEST)
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return file.read()
-    except (OSError, EOFError, ValueError, zlib.error) as failed:
-        reason = getattr(failed, "strerror", None) or "it is not a whole log compressed by gzip"
-        raise InputError(f"cannot read the file: {reason}", Span(str(path), 0, 0)) from None
+    return read_text(path, "log", largest=LARGEST, compressed=path.suffix == ".gz")
 
 
 def from_line(line: str, at: Span) -> Run:
@@ -196,7 +187,7 @@ def from_line(line: str, at: Span) -> Run:
         found = json.loads(line)
         told = found.pop("hash")
         run = _run(found)
-    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
         raise InputError("this is no line of a log of `ptxmm run`", at) from wrong
     if run.format != FORMAT:
         raise InputError(f"this log has format {run.format}, and this is read: {FORMAT}", at)

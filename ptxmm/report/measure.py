@@ -44,6 +44,11 @@ def list_text(measures: Iterable[Measure], width: int) -> str:
     return "\n".join(lines)
 
 
+def measures_json(measures: Iterable[Measure]) -> str:
+    """What `ptxmm measure --list --json` prints."""
+    return _listed([{"name": one.name, "asks": one.asks, "claims": [c.text for c in one.claims]} for one in measures])
+
+
 def measurement_text(found: Measurement, width: int) -> str:
     """One measurement as text."""
     device = found.device

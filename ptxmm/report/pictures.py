@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ptxmm.errors import PtxmmError
+from ptxmm.files import writing
 from ptxmm.report.dot import execution_dot
 from ptxmm.report.svg import execution_svg
 from ptxmm.report.text import answers, verdict_words
@@ -52,11 +52,9 @@ class Pictures:
             self._write(name + ".dot", execution_dot(execution, result.program, race))
 
     def _write(self, name: str, text: str) -> None:
-        try:
+        with writing(self.folder / name):
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_text(text, encoding="utf-8")
-        except OSError as failed:
-            raise PtxmmError(f"{self.folder / name}: cannot be written: {failed.strerror}") from failed
 
 
 def _executions(result: Result) -> Iterator[tuple[str, Execution, Race | None]]:

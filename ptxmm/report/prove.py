@@ -18,6 +18,11 @@ def list_text(width: int = 100) -> str:
     return "\n".join("\n".join([one.name, *_wrapped(one.words, width)]) for one in STATEMENTS)
 
 
+def list_json() -> str:
+    """What `ptxmm prove --list --format json` prints."""
+    return theorems_report([{"name": one.name, "statement": one.words} for one in STATEMENTS])
+
+
 def theorem_text(result: Result, width: int = 100, *, examples: bool = True) -> str:
     """One theorem; with `examples`, the counterexample to each hypothesis that was dropped."""
     why = f" ({result.why})" if result.why else ""

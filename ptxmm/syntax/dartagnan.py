@@ -87,7 +87,9 @@ class _Reader:
         if head is None:
             known = START.match(text)
             message = "expected `{` and initial values" if known else "expected `PTX NAME` at the start"
-            raise self.text.error(message, known.end() - 1 if known else self.text.first(0, len(text)))
+            hint = "" if known else "`.litmus` files are read in Dartagnan's PTX dialect, and no others"
+            at = known.end() - 1 if known else self.text.first(0, len(text))
+            raise self.text.error(message, at, hint=hint)
         close = text.find("}", head.end())
         if close < 0:
             raise self.text.error("the initial values do not end", head.end() - 1, hint="write `}` after them")
