@@ -51,7 +51,7 @@ def test_a_state_outside_the_condition_is_asked_of_the_model_too() -> None:
 def test_a_zero_next_to_a_control_that_shows_agrees() -> None:
     found = compared(ran(mp("release"), STRONG, control=(RELAXED, WEAK)))
     assert found.standing is Standing.AGREE
-    assert found.told == "0 of 3.0e9 (below 0.032 per million), control 333 per million"
+    assert found.told == "0 of 3.0e9 (below 0.032 per million), control relaxed 333 per million"
 
 
 def test_a_zero_says_nothing_without_a_control_or_next_to_another_zero() -> None:

@@ -50,7 +50,7 @@ def test_a_line_for_each_test_what_the_model_forbids_below_and_a_summary(tmp_pat
     assert code == 1
     assert text.splitlines() == [
         "✓ MP[release]                  ptx-9.4  agree              0 of 3.0e9 (below 0.032 per million), "
-        "control 333 per million",
+        "control relaxed 333 per million",
         "✓ MP[relaxed]                  ptx-9.4  allowed, seen      1,000,000 of 3.0e9 (333 per million)",
         "    7 stuck: a wait reached its bound",
         "✗ MP[broken]                   ptx-9.4  FORBIDDEN BUT SEEN 1 final state, 3 times",

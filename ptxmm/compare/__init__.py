@@ -137,12 +137,18 @@ def _zero(tests: list[tuple[Run, Rate]], failing: bool, found: Comparison) -> Co
         return replace(nothing, told="not exercised: the accesses of the test were merged, so it never ran")
     if any(run.counted.unlisted for run, _ in whole if run.counted is not None):
         return replace(nothing, told="not exercised: some states are not listed")
-    pairs = [(rate, rate_of(run.control.counted, failing=failing)) for run, rate in whole if run.control is not None]
-    shown = [(rate, control) for rate, control in pairs if exercised(rate, control)]
-    rate, control = together([r for r, _ in shown or pairs] or [r for _, r in whole]), None
+    pairs = [
+        (rate, rate_of(run.control.counted, failing=failing), run.control.change)
+        for run, rate in whole
+        if run.control is not None
+    ]
+    shown = [(rate, control, change) for rate, control, change in pairs if exercised(rate, control)]
+    rate, control = together([r for r, *_ in shown or pairs] or [r for _, r in whole]), None
+    changes = tuple(dict.fromkeys(change for *_, change in shown or pairs))
     if pairs:
-        control = together([c for _, c in shown or pairs])
+        control = together([c for _, c, _ in shown or pairs])
+    told = sentence(rate, control, "/".join(dict.fromkeys(change.partition(":")[0] for change in changes)))
     if not shown and (control is None or not exercised(rate, control)):
         why = "; the model forbids it in the control too" if found.control_verdict == "forbidden" else ""
-        return replace(nothing, told=sentence(rate, control) + why, rate=rate, control=control)
-    return replace(found, standing=Standing.AGREE, told=sentence(rate, control), rate=rate, control=control)
+        return replace(nothing, told=told + why, rate=rate, control=control, changes=changes)
+    return replace(found, standing=Standing.AGREE, told=told, rate=rate, control=control, changes=changes)

@@ -48,8 +48,8 @@ class Comparison:
 
     `verdict` is the model's for the condition; `told` says in a sentence what was seen, `rate` and `control` how often
     what the condition asks for (for `forall`, what it excludes) was seen in the test and in its control, where the
-    model says of it `control_verdict`. `label` is
-    that of the audit, the worst of all runs; `notes` what the reader should know besides.
+    model says of it `control_verdict`; `changes` say what was taken from the test in that control, or in those of its
+    profiles. `label` is that of the audit, the worst of all runs; `notes` what the reader should know besides.
     """
 
     test: str
@@ -67,6 +67,7 @@ class Comparison:
     rate: Rate | None = None
     control: Rate | None = None
     control_verdict: str = ""
+    changes: tuple[str, ...] = ()
     stuck: int = 0
     label: str = ""
     profiles: tuple[str, ...] = ()

@@ -104,11 +104,11 @@ def exercised(test: Rate, control: Rate) -> bool:
     return control.low * test.instances / control.effect >= ENOUGH
 
 
-def sentence(test: Rate, control: Rate | None) -> str:
-    """What was seen, and for nothing what that means.
+def sentence(test: Rate, control: Rate | None, kind: str = "") -> str:
+    """What was seen, and for nothing what that means; `kind` is that of the control.
 
-    >>> sentence(Rate(0, 5_000_000_000, 32), Rate(74_000_000, 5_000_000_000, 4))
-    '0 of 5.0e9 (below 0.019 per million), control 14,800 per million'
+    >>> sentence(Rate(0, 5_000_000_000, 32), Rate(74_000_000, 5_000_000_000, 4), "relaxed")
+    '0 of 5.0e9 (below 0.019 per million), control relaxed 14,800 per million'
     >>> sentence(Rate(0, 5_000_000_000, 32), Rate(0, 4_000_000, 32))
     'not exercised: 0 of 5.0e9, control 0 of 4.0e6'
     >>> sentence(Rate(5_000, 1_000_000, 2), None)
@@ -116,12 +116,14 @@ def sentence(test: Rate, control: Rate | None) -> str:
     """
     if test.seen:
         return f"{test.seen:,} of {count(test.instances)} ({per_million(test.rate)})"
+    named = f"{kind} " if kind else ""
     if control is None:
         return f"not exercised: 0 of {count(test.instances)}, no control"
     if exercised(test, control):
         bound = per_million(test.high)
-        return f"0 of {count(test.instances)} (below {bound}), control {per_million(control.rate)}"
-    return f"not exercised: 0 of {count(test.instances)}, control {count(control.seen)} of {count(control.instances)}"
+        return f"0 of {count(test.instances)} (below {bound}), control {named}{per_million(control.rate)}"
+    shown = f"{count(control.seen)} of {count(control.instances)}"
+    return f"not exercised: 0 of {count(test.instances)}, control {named}{shown}"
 
 
 def per_million(rate: float) -> str:

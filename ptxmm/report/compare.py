@@ -102,6 +102,7 @@ def comparison_object(result: Comparison) -> dict[str, Any]:
         "rate": _rate(result.rate),
         "control": _rate(result.control),
         "control_verdict": result.control_verdict or None,
+        "control_changes": list(result.changes),
         "columns": list(result.columns),
         "types": list(result.types),
         "states": [_state(state) for state in result.states],
