@@ -218,8 +218,9 @@ def _failure(failed: Exception, path: str, test: str, variant: str | None, model
 
 def unforeseen(failed: Exception) -> str:
     """What is said of a failure that no code expects."""
-    if isinstance(failed, ModuleNotFoundError) and failed.name:
-        return f"the package {failed.name.partition('.')[0]} is missing: install ptxmm with pip, which brings it along"
+    package = (failed.name or "").partition(".")[0] if isinstance(failed, ModuleNotFoundError) else ""
+    if package not in ("", "ptxmm"):
+        return f"the package {package} is missing: install ptxmm with pip, which brings it along"
     return f"{type(failed).__name__} ({failed}); {REPORT_IT}"
 
 

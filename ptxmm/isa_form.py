@@ -18,7 +18,7 @@ class Slot:
     """A place for one qualifier: `name` says what it states ("scope"), `words` are the spellings without the dot.
 
     `implied` is for what PTX requires and tests may leave out, because the operands decide it. `short` has spellings
-    that tests may use, each with the word that it stands for.
+    that tests may use, each with the word that it stands for. What `leads` comes first in any order of the others.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Slot:
     required: bool = False
     implied: bool = False
     short: tuple[tuple[str, str], ...] = ()
+    leads: bool = False
 
     def spelled(self, word: str) -> str | None:
         """The word of this slot that a spelling means."""
@@ -186,11 +187,11 @@ def match(row: Row, mnemonic: str, at: Span, known: Known) -> Form:
             )
             raise InputError(f"{both}: `{row.name}` takes one {slot.name}", word.within(at), "keep one of them")
         filled[slot.name] = word
-        if index < last and misplaced is None:
+        if index < last and misplaced is None and (slot.leads or not row.any_order):
             misplaced = word
         last = max(last, index)
     form = Form(row, tuple((s.name, filled[s.name]) for s in row.slots if s.name in filled), whole(mnemonic, at))
-    if misplaced is not None and not row.any_order:
+    if misplaced is not None:
         raise InputError(
             f"`.{misplaced.text}` stands in the wrong place", misplaced.within(at), f"write `{form.but()}`"
         )

@@ -60,11 +60,12 @@ def _arrive(name: str) -> Row:
     return Row(
         ("mbarrier", name),
         f"{SECTION}.{name}",
-        (Slot("action", words("expect_tx noComplete")), ARRIVE_ORDER, SCOPE, ANY, B64),
+        (Slot("action", words("expect_tx noComplete"), leads=True), ARRIVE_ORDER, SCOPE, ANY, B64),
         "mbarrier_arrive",
         (paired, own_completion),
         (*ORDERED, need("expect_tx", (8, 0), 90)),
         FIRST,
+        any_order=True,
     )
 
 
@@ -76,6 +77,7 @@ def _transactions(name: str) -> Row:
         "mbarrier_tx",
         (paired,),
         since=CLUSTERS,
+        any_order=True,
     )
 
 
@@ -83,11 +85,12 @@ def _wait(name: str, since: Requirement) -> Row:
     return Row(
         ("mbarrier", name),
         f"{SECTION}.test_wait, mbarrier.try_wait",
-        (Slot("phase", ("parity",)), WAIT_ORDER, SCOPE, OWN, B64),
+        (Slot("phase", ("parity",), leads=True), WAIT_ORDER, SCOPE, OWN, B64),
         "mbarrier_wait",
         (paired,),
         (*(n for n in ORDERED if "shared::cluster" not in n.words), need("parity", (7, 1))),
         since,
+        any_order=True,
     )
 
 

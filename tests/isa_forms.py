@@ -98,8 +98,10 @@ def forms(row: Row, depth: int) -> tuple[str, ...]:
 
 
 def turned(mnemonic: str, row: Row) -> str:
-    """The mnemonic with its qualifiers the other way round."""
-    return ".".join((*row.opcode, *reversed(mnemonic.split(".")[len(row.opcode) :])))
+    """The mnemonic with its qualifiers the other way round, but for one that leads the others."""
+    words = mnemonic.split(".")[len(row.opcode) :]
+    leading = [word for word in words if any(slot.leads and word in slot.words for slot in row.slots)]
+    return ".".join((*row.opcode, *leading, *reversed([word for word in words if word not in leading])))
 
 
 def refused(row: Row, depth: int) -> dict[str, str]:

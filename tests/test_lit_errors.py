@@ -47,7 +47,7 @@ def test_each_mistake_is_told_with_its_place_and_a_remedy(text: str, message: st
         ("lod.weak.u32 r0, [x];", 5, "unknown instruction"),
         ("st.weak.gpu.u32 [x], 1;", 13, "scope"),
         ("st.release.u32 [x], 1;", 8, "scope"),
-        ("mbarrier.arrive.cta.release.b64 _, [x];", 25, "wrong place"),
+        ("mbarrier.arrive.release.cta.expect_tx _, [x], 16;", 33, "wrong place"),
         ("@p ld.weak.u33 r0, [x];", 16, "u33"),
         ("ld.weak.u32 r0, [a+16];", 21, "a+16"),
         ("ld.weak.u32 x, [x];", 17, "register"),
