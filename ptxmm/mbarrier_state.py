@@ -68,10 +68,13 @@ def phase_of(given: int) -> int:
 def passes(state: State, asked: int, *, parity: bool) -> bool:
     """Whether a wait finds the phase complete that it asks for, by a parity or by a token.
 
+    Where there is no object it does not: a thread that goes on from there could be what brought that about.
+
     >>> passes(fresh(1), 1, parity=True), passes(fresh(1), 0, parity=True)
     (True, False)
     """
-    return state.phase % 2 != asked % 2 if parity else state.phase > phase_of(asked)
+    complete = state.phase % 2 != asked % 2 if parity else state.phase > phase_of(asked)
+    return state.valid and complete
 
 
 def step(state: State, operation: Operation) -> State | str:

@@ -77,6 +77,21 @@ def test_a_wait_acquires_nothing_from_arrivals_at_an_mbarrier_that_was_there_bef
     assert (result.verdict, result.race.verdict) == ("allowed", "yes")
 
 
+@pytest.mark.parametrize("engine", [check, enumeration.check], ids=["z3", "enumeration"])
+@pytest.mark.parametrize("parity", [0, 1])
+def test_no_wait_succeeds_where_there_is_no_mbarrier(
+    engine: Callable[[Program, Model, Options], Result], parity: int, tmp_path: Path
+) -> None:
+    """Here the object ends behind a barrier that only the end of the waiting thread lets pass, and so never does."""
+    first = "mbarrier.arrive.shared::cta.b64 _, [m];" * parity
+    before = "await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;" * parity
+    text = f"""ptx gone .shared @ d0.c0.b0 .mbarrier m(1);
+        thread A @ d0.c0.b0 {{ {first} bar.sync 0; mbarrier.inval.shared::cta.b64 [m]; }}
+        thread B @ d0.c0.b0 {{ {before} await mbarrier.try_wait.parity.shared::cta.b64 [m], {parity}; }}"""
+    result = engine(read(text, tmp_path), MODEL, EVERYTHING)
+    assert (result.hang.verdict, result.undefined.verdict) == ("yes", "no")
+
+
 def test_a_ring_is_right_with_a_proxy_fence_and_races_without(tmp_path: Path) -> None:
     assert verdicts(read(ring(2, 2), tmp_path)) == ("forbidden", "no", set(), "no", "no")
     assert verdicts(read(ring(2, 2, ""), tmp_path))[:2] == ("allowed", "yes")

@@ -139,7 +139,8 @@ class Orders:
     def extend(self, order: list[Event], placed: int, state: State, undefined: str, phases: dict[int, Phase]) -> None:
         """Go on with each operation that may come next; `phases` has the phase that each one found or waited for.
 
-        A phase is told by the number of objects made before, and its number since then.
+        A phase is told by the number of objects made before, and its number since then. Where there is no object, or
+        after an undefined step, no wait succeeds: a thread that goes on from there could be what brought that about.
         """
         lives = sum(operation_of(event).kind == "init" for event in order)
         if len(order) == len(self.events):
@@ -151,10 +152,11 @@ class Orders:
             then, now = [*order, event], placed | 1 << event.id
             operation = operation_of(event)
             after = None if undefined else apply(state, operation)
-            if isinstance(after, str):
-                self.extend(then, now, None, self.told(event, after), phases)
-            elif undefined or state is None:
-                if operation.kind != "wait" or not event.value:
+            if isinstance(after, str) or undefined or state is None:
+                fails = operation.kind != "wait" or not event.value or not (undefined or state is None)
+                if fails and isinstance(after, str):
+                    self.extend(then, now, None, self.told(event, after), phases)
+                elif fails:
                     self.extend(then, now, after, undefined, phases)
             elif self.fits(event, operation, state):
                 self.extend(then, now, after, "", phases | phase_of(event, operation, state, lives))
