@@ -77,6 +77,23 @@ def passes(state: State, asked: int, *, parity: bool) -> bool:
     return state.valid and complete
 
 
+def misasked(state: State, asked: int, *, parity: bool) -> str:
+    """Why PTX leaves undefined what a wait says: its token is of neither the current phase nor the one before.
+
+    A parity is of one of these two by its meaning.
+
+    >>> misasked(State(True, phase=2, expected=1, pending=1), 0, parity=False)
+    'asks for phase 0 when phase 2 is the current one: a state is good for the current phase and the one before'
+    >>> misasked(State(True, phase=2, expected=1, pending=1), 1, parity=False)
+    ''
+    """
+    phase = phase_of(asked)
+    if parity or not state.valid or state.phase - 1 <= phase <= state.phase:
+        return ""
+    good = "a state is good for the current phase and the one before"
+    return f"asks for phase {phase} when phase {state.phase} is the current one: {good}"
+
+
 def step(state: State, operation: Operation) -> State | str:
     """The state after an operation, or in words why it is undefined.
 

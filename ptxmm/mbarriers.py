@@ -14,7 +14,7 @@ from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_certain import certain
 from ptxmm.mbarrier_reach import Reach
-from ptxmm.mbarrier_state import Phase, State, fresh, passes, phase_of, step, token
+from ptxmm.mbarrier_state import Phase, State, fresh, misasked, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
 
 Found = dict[State, Lit]
@@ -201,6 +201,9 @@ class Mbarriers:
             if not event.statement.tries:
                 formulas.require(-event.guard, lost, true, -complete)
             return
+                for given, chosen in event.asked.items():
+                    if why := misasked(state, given, parity=event.parity):
+                        reasons.setdefault(why, []).append(self.formulas.both(literal, chosen))
         phases: dict[Phase, list[Lit]] = {}
         for state, literal in found.items():
             phases.setdefault(state.current, []).append(literal)

@@ -75,7 +75,8 @@ def apply(state: State, operation: Operation) -> State | str:
         case "inval":
             return None
         case "wait":
-            return state
+            known = operation.parity or operation.asked % TOKEN in (state.phase - 1, state.phase)
+            return state if known else f"asks in phase {state.phase} for another one than that and the one before"
         case "more":
             more = replace(state, pending=state.pending + 1)
             return more if more.pending <= MOST_COUNT else "makes too many arrivals pending"
