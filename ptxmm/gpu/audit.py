@@ -70,9 +70,9 @@ def audited(ptx: str, disassembly: str) -> Audit:
     for role in roles(ptx):
         here = {line.number: [i for i in instructions if i.line == line.number] for line in role.lines}
         for line in role.lines:
-            missing = list(_missing(line, here[line.number]))
-            gone = line.needed.idle and missing == [GONE]
-            (noted if gone else lost).extend(f"{role.name}: `{line.text}`: {word}" for word in missing)
+            lacks = list(missing(line.needed, here[line.number]))
+            gone = line.needed.idle and lacks == [GONE]
+            (noted if gone else lost).extend(f"{role.name}: `{line.text}`: {word}" for word in lacks)
         moved += [f"{role.name}: {word}" for word in _moved(role, here, leaders)]
         lost += [f"{role.name}: {word}" for word in _hoisted(role, here, instructions)]
     if lost:
@@ -114,9 +114,8 @@ def _role(name: str, lines: list[str], first: int, end: int) -> Role:
 GONE = "there is no such access in the machine code"
 
 
-def _missing(line: Line, here: list[Machine]) -> Iterator[str]:
-    """What a line lacks in the machine code."""
-    want = line.needed
+def missing(want: Needed, here: list[Machine]) -> Iterator[str]:
+    """What an instruction lacks in the machine code at its line."""
     accesses = [one for one in here if one.words[0] in want.accesses]
     if want.accesses and not accesses:
         yield GONE

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ptxmm.gpu.measure.measure import Measure
-from ptxmm.gpu.measure.results import Measurement, Role, Row, Series, to_json
+from ptxmm.gpu.measure.results import Code, Measurement, Role, Row, Series, to_json
 from ptxmm.gpu.measure.statistics import Count, differs
 
 SIGNS = {Role.SUBJECT: " ", Role.POSITIVE: "+", Role.NEGATIVE: "-"}
@@ -59,9 +60,20 @@ def measurement_text(found: Measurement, width: int) -> str:
     for claim in found.claims:
         lines += _wrapped(claim.text, width, "  ", f"{claim.standing}: ")
         lines += _wrapped(claim.because, width, "    ")
+    lines += code_lines(found.code)
     lines += [f"failed: {failure}" for failure in found.failures()]
     lines += [f"not exercised: {series}: no control shows anything" for series in found.silent()]
     return "\n".join(lines)
+
+
+def code_lines(code: Sequence[Code]) -> list[str]:
+    """What the machine code says: how many kernels are as written, and what others lack."""
+    if not code:
+        return []
+    labels = Counter(one.label for one in code)
+    lines = [f"machine code of {len(code)} kernels: {', '.join(f'{n} {label}' for label, n in labels.most_common())}"]
+    remarks = Counter((one.label, remark) for one in code for remark in one.remarks)
+    return lines + [f"  {label}: {remark} (in {n})" for (label, remark), n in remarks.most_common()]
 
 
 def series_lines(series: Series) -> Iterator[str]:

@@ -7,12 +7,16 @@ import importlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.measure.results import Device
+from ptxmm.gpu.assembler import architecture_of, assembled
+from ptxmm.gpu.measure.facts import facts
+from ptxmm.gpu.measure.results import Code, Device
 from ptxmm.gpu.measure.statistics import Count
 from ptxmm.gpu.process import MISSING
+from ptxmm.gpu.sass import disassembled, tool
 
 DRIVER = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
 SLOTS = 8
@@ -39,6 +43,9 @@ class Machine:
         self.cp.cuda.Device(number).use()
         self.number = number
         self.kept: list[Any] = []
+        self.modules: list[Any] = []
+        self.code: tuple[Code, ...] = ()
+        self.folder = TemporaryDirectory()
         self.capability = (int(found["major"]), int(found["minor"]))
         self.device = Device(
             found["name"].decode(),
@@ -52,13 +59,33 @@ class Machine:
 
     def module(self, text: str) -> Any:
         """The kernels of a text of CUDA C++, compiled for this GPU with the instructions of its architecture alone."""
-        major, minor = self.capability
-        specific = "a" if major >= 9 else ""
-        module = self.cp.RawModule(code=text, options=("-std=c++17", f"-arch=sm_{major}{minor}{specific}"))
+        architecture = architecture_of(self.device.capability)
+        if (made := self._audited(text, architecture)) is not None:
+            return made
+        module = self.cp.RawModule(code=text, options=("-std=c++17", f"-arch={architecture}"))
         try:
             module.compile()
         except Exception as failed:
             raise PtxmmError(f"the kernels cannot be compiled here: {_first_line(failed)}") from None
+        return module
+
+    def _audited(self, text: str, architecture: str) -> Any:
+        """The same by way of PTX, with the facts of its machine code; None where a tool is missing or fails."""
+        nvrtc = self.cp.cuda.nvrtc
+        try:
+            program = nvrtc.createProgram(text, "measurement.cu", [], [])
+            nvrtc.compileProgram(program, ["-std=c++17", f"-arch={architecture.replace('sm_', 'compute_')}"])
+            ptx = bytes(nvrtc.getPTX(program)).rstrip(b"\0").decode()
+            code = assembled(tool("ptxas"), ptx, architecture)
+            found = facts(ptx, disassembled(code))
+            path = Path(self.folder.name, f"{len(self.modules)}.cubin")
+            path.write_bytes(code)
+            module = self.cp.RawModule(path=str(path))
+            module.get_function(found[0].kernel)
+        except Exception:
+            return None
+        self.modules.append(module)
+        self.code += found
         return module
 
     def zeros(self, count: int, kind: str = "uint32") -> Any:

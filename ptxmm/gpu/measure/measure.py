@@ -39,6 +39,7 @@ def series_of(measure: Measure, machine: Machine, seconds: float, seed: int) -> 
     if machine.capability < measure.needs:
         needed, there = "{}.{}".format(*measure.needs), "{}.{}".format(*machine.capability)
         raise PtxmmError(f"{measure.name} needs compute capability {needed}, and {machine.device.name} has {there}")
+    machine.code = ()
     try:
         lab = measure.prepare(machine)
         for number, setting in enumerate(measure.settings):
@@ -57,4 +58,5 @@ def finished(measure: Measure, machine: Machine, series: tuple[Series, ...], sta
         series,
         judged(measure.claims, series),
         __version__,
+        code=machine.code,
     )

@@ -75,6 +75,19 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """The machine code of one kernel: `label` and `remarks` as in the audit of a test.
+
+    `instructions` are those that touch memory or order, each with how often it stands there.
+    """
+
+    kernel: str
+    label: str
+    instructions: tuple[tuple[str, int], ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """What a document says, and what the numbers say of it."""
 
@@ -97,7 +110,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """All series of one measurement, and what they say of its claims."""
+    """All series of one measurement, and what they say of its claims.
+
+    `code` is the machine code that ran, where `ptxas` and `nvdisasm` are installed.
+    """
 
     name: str
     device: Device
@@ -107,6 +123,7 @@ class Measurement:
     claims: tuple[Claim, ...]
     ptxmm: str
     format: int = FORMAT
+    code: tuple[Code, ...] = ()
 
     def failures(self) -> tuple[str, ...]:
         """What makes the measurement itself doubtful: a negative control that showed something, a wait without end."""
@@ -131,8 +148,8 @@ class Measurement:
 
 
 def to_json(found: Measurement) -> dict[str, Any]:
-    """A measurement as a JSON object."""
-    return asdict(found)
+    """A measurement as a JSON object; without `code` where nothing is known of it."""
+    return {name: value for name, value in asdict(found).items() if name != "code" or value}
 
 
 def from_json(found: Mapping[str, Any]) -> Measurement:
@@ -144,9 +161,15 @@ def from_json(found: Mapping[str, Any]) -> Measurement:
             **found,
             "device": Device(**found["device"]),
             "series": tuple(_series(each) for each in found["series"]),
+            "code": tuple(_code(each) for each in found.get("code", ())),
             "claims": tuple(Claim(**{**each, "standing": Standing(each["standing"])}) for each in found["claims"]),
         }
     )
+
+
+def _code(found: Mapping[str, Any]) -> Code:
+    instructions = tuple((opcode, number) for opcode, number in found["instructions"])
+    return Code(**{**found, "instructions": instructions, "remarks": tuple(found["remarks"])})
 
 
 def _series(found: Mapping[str, Any]) -> Series:
