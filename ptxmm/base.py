@@ -46,7 +46,6 @@ class Base:
         self.barriers = barriers or Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
         self.members: dict[str, int] | None = None
-        self.uncertain = sum(1 << event.id for event in self.events if event.guard not in (1, -1))
 
     def __call__(self, name: str) -> Rel | Set:
         if name not in self.memo:
@@ -92,11 +91,7 @@ class Base:
             return self._lent()
         if self.members is None:
             self.members = self._members()
-        found = self.members.get(name, 0)
-        if not self.uncertain & found:
-            return Set(found, {})
-        may = {i: self.guards[i] for i in bits(found & self.uncertain)}
-        return Set(found & ~self.uncertain, may)
+        return Set(self.members.get(name, 0), {})
 
     def _members(self) -> dict[str, int]:
         """The mask of every set, events that cannot run apart."""
@@ -120,7 +115,7 @@ class Base:
         """Uses of shared memory from elsewhere, where all threads of its CTA have ended."""
         must, may = 0, dict[int, Lit]()
         for event in self.inflight.lent:
-            literal = self.formulas.both(event.guard, self.inflight.over(event))
+            literal = self.algebra.running.under(self.inflight.over(event), 1 << event.id)
             if literal == 1:
                 must |= 1 << event.id
             elif literal != -1:
@@ -200,48 +195,40 @@ class Base:
         return Rel([row(event) for event in self.events], {})
 
     def _guarded(self, pairs: Iterable[tuple[int, int, Lit]]) -> Rel:
-        """A relation from pairs that hold when both events run."""
-        conj, guards = self.formulas.conj, self.guards
+        """A relation from pairs with the literals that they hold, where both events run."""
+        under, guards = self.algebra.running.under, self.guards
         must, may = [0] * len(self.events), dict[int, Row]()
         for i, j, literal in pairs:
-            whole = conj((literal, guards[i], guards[j]))
+            whole = -1 if -1 in (guards[i], guards[j]) else under(literal, 1 << i | 1 << j)
             if whole == 1:
                 must[i] |= 1 << j
             elif whole != -1:
                 row = may.setdefault(i, {})
                 row[j] = self.formulas.disj((row[j], whole)) if j in row else whole
-        for i, row in may.items():
-            for j in [j for j in row if must[i] >> j & 1]:
-                del row[j]
-        return Rel(must, may)
+        return self.algebra.clean(must, may)
 
     def _po(self) -> Rel:
-        must, may = [0] * len(self.events), dict[int, Row]()
-        both, guards = self.formulas.both, self.guards
+        must, both = [0] * len(self.events), self.formulas.both
         for thread in range(len(self.program.threads)):
             mine = [e for e in self.events if e.thread == thread and e.guard != -1 and e.issue < 0]
-            later = 0
+            always, sometimes = 0, list[Event]()
             for place in range(len(mine) - 1, -1, -1):
                 event = mine[place]
-                same = [e for e in mine[place + 1 :] if e.node == event.node and e.id != event.rmw and not e.last]
-                mask = later
-                for e in same:
-                    mask &= ~(1 << e.id)
-                if event.guard == 1:
-                    must[event.id] = mask
-                row = {}
+                mask = always
+                for e in sometimes:
+                    if event.guard == 1 or both(event.guard, e.guard) != -1:
+                        mask |= 1 << e.id
                 for e in mine[place + 1 :]:
-                    if (event.guard != 1 or e.guard != 1) and e not in same:
-                        literal = both(guards[event.id], guards[e.id])
-                        if literal == 1:
-                            must[event.id] |= 1 << e.id
-                        elif literal != -1:
-                            row[e.id] = literal
-                if row:
-                    may[event.id] = row
+                    if e.node != event.node:
+                        break
+                    if e.id != event.rmw and not e.last:
+                        mask &= ~(1 << e.id)
+                must[event.id] = mask
                 if event.guard == 1:
-                    later |= 1 << event.id
-        return Rel(must, may, transitive=True)
+                    always |= 1 << event.id
+                else:
+                    sometimes.append(event)
+        return Rel(must, {}, transitive=True)
 
     def _same_thread(self, inside: bool) -> Rel:
         threads: dict[int, int] = {}

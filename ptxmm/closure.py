@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
-from ptxmm.formula import Formulas, Lit
+from ptxmm.formula import Lit
+from ptxmm.running import Running
 
-Pair = tuple[int, int, Lit]
 Row = dict[int, Lit]
 
 
@@ -37,40 +37,46 @@ def closed_masks(rows: list[int]) -> list[int]:
     return rows
 
 
-def eliminate(pairs: Iterable[Pair], formulas: Formulas) -> dict[int, Row]:
-    """The transitive closure of edges with literals, exact: rows from node to (node, literal)."""
-    graph = _Graph(pairs, formulas)
+def eliminate(must: list[int], may: Mapping[int, Row], running: Running) -> tuple[list[int], dict[int, Row]]:
+    """The transitive closure of a graph with certain and uncertain edges, exact: its certain and uncertain edges."""
+    graph = _Graph(must, may, running)
     for k in graph.cheapest_first():
         graph.bridge(k)
-    return {i: {j: graph.settled(row, j) for j in row} for i, row in graph.out.items()}
+    return graph.must, graph.uncertain()
 
 
-def loops(pairs: Iterable[Pair], formulas: Formulas) -> list[Lit]:
+def loops(must: list[int], may: Mapping[int, Row], running: Running) -> list[Lit]:
     """The literals of the loops that appear as nodes are eliminated: the graph has a cycle when one of them holds."""
-    graph = _Graph(pairs, formulas)
+    graph = _Graph(must, may, running)
     found = []
     for k in graph.cheapest_first():
         graph.bridge(k)
-        if k in graph.out[k]:
-            found.append(graph.settled(graph.out[k], k))
+        literal = graph.literal(k, k)
+        if literal != -1:
+            found.append(running.pair(k, k, literal))
         graph.remove(k)
     return found
 
 
 class _Graph:
-    """Edges under elimination; the terms of an edge are gathered in a list until its literal is needed."""
+    """Edges under elimination: masks of the certain ones, and of the others terms in a list until they are needed."""
 
-    def __init__(self, pairs: Iterable[Pair], formulas: Formulas) -> None:
-        self.formulas = formulas
-        self.out: dict[int, dict[int, Lit | list[Lit]]] = {}
-        self.into: dict[int, set[int]] = {}
-        for i, j, literal in pairs:
-            self.out.setdefault(i, {})[j] = literal
-            self.into.setdefault(j, set()).add(i)
+    def __init__(self, must: list[int], may: Mapping[int, Row], running: Running) -> None:
+        self.running, self.formulas = running, running.formulas
+        self.must = list(must)
+        self.may: dict[int, dict[int, Lit | list[Lit]]] = {i: dict(row) for i, row in may.items()}
+        self.out = list(must)
+        for i, row in may.items():
+            for j in row:
+                self.out[i] |= 1 << j
+        self.into = [0] * len(must)
+        for i, mask in enumerate(self.out):
+            for j in bits(mask):
+                self.into[j] |= 1 << i
 
     def cheapest_first(self) -> Iterator[int]:
         """The nodes that have edges in and out, the one with the fewest paths through it next."""
-        left = {k for k in self.into if k in self.out}
+        left = {k for k in range(len(self.out)) if self.into[k] and self.out[k]}
         heap = [(self._cost(k), k) for k in left]
         heapify(heap)
         while heap:
@@ -84,46 +90,83 @@ class _Graph:
             yield k
 
     def _cost(self, k: int) -> int:
-        return len(self.into[k]) * len(self.out[k])
+        return self.into[k].bit_count() * self.out[k].bit_count()
 
-    def settled(self, row: dict[int, Lit | list[Lit]], j: int) -> Lit:
+    def literal(self, i: int, j: int) -> Lit:
         """The literal of an edge."""
-        found = row[j]
+        if self.must[i] >> j & 1:
+            return 1
+        row = self.may.get(i)
+        found = row.get(j, -1) if row else -1
         if isinstance(found, list):
+            assert row is not None
             found = row[j] = found[0] if len(found) == 1 else self.formulas.disj(found)
         return found
 
+    def uncertain(self) -> dict[int, Row]:
+        """The edges that are not certain."""
+        rows = {i: {j: self.literal(i, j) for j in row if not self.must[i] >> j & 1} for i, row in self.may.items()}
+        return {i: row for i, row in rows.items() if row}
+
     def bridge(self, k: int) -> None:
         """Add the edges that lead through `k`."""
-        both, out, into = self.formulas.both, self.out, self.into
-        after = [(j, self.settled(out[k], j)) for j in list(out[k]) if j != k]
-        for i in list(into[k]):
-            if i == k:
-                continue
-            row = out[i]
-            first = self.settled(row, k)
+        running, here = self.running, 1 << k
+        certain = self.must[k] & ~here
+        after = [(j, self.literal(k, j)) for j in self.may.get(k, ()) if j != k and not certain >> j & 1]
+        needs, guard = running.needs(k), running.guards[k]
+        for i in bits(self.into[k] & ~here):
+            first, bit = self.literal(i, k), 1 << i
+            sure = running.all if needs & bit else needs
+            if first != 1:
+                sure &= running.implying(first)
+            mine = self.must[i]
+            new = certain & sure & ~mine
+            if new:
+                self.must[i] = mine = mine | new
+                self._enter(i, new)
+            for j in bits(certain & ~mine):
+                self._add(i, j, first, 1 if needs & (bit | 1 << j) else guard, 1)
             for j, second in after:
-                old = row.get(j)
-                if old == 1:
-                    continue
-                through = both(first, second)
-                if through == -1:
-                    continue
-                if through == 1:
-                    row[j] = 1
-                elif isinstance(old, list):
-                    old.append(through)
-                else:
-                    row[j] = [through] if old is None else [old, through]
-                into.setdefault(j, set()).add(i)
+                if not mine >> j & 1:
+                    self._add(i, j, first, 1 if needs & (bit | 1 << j) else guard, second)
+
+    def _add(self, i: int, j: int, first: Lit, guard: Lit, second: Lit) -> None:
+        """A way from one node to another through a third."""
+        both, under, ends = self.formulas.both, self.running.under, 1 << i | 1 << j
+        if not self.running.trivial:
+            first, guard, second = under(first, ends), under(guard, ends), under(second, ends)
+        through = both(both(first, second), guard)
+        if through == -1:
+            return
+        if through == 1:
+            self.must[i] |= 1 << j
+        else:
+            row = self.may.setdefault(i, {})
+            old = row.get(j)
+            if isinstance(old, list):
+                old.append(through)
+            else:
+                row[j] = [through] if old is None else [old, through]
+        self._enter(i, 1 << j)
+
+    def _enter(self, i: int, mask: int) -> None:
+        new = mask & ~self.out[i]
+        self.out[i] |= mask
+        for j in bits(new):
+            self.into[j] |= 1 << i
 
     def remove(self, k: int) -> None:
         """Drop a node and its edges."""
-        for i in self.into[k]:
-            if i in self.out:
-                self.out[i].pop(k, None)
-        for j in self.out.pop(k):
-            self.into[j].discard(k)
+        away = ~(1 << k)
+        for i in bits(self.into[k]):
+            self.must[i] &= away
+            self.out[i] &= away
+            if i in self.may:
+                self.may[i].pop(k, None)
+        for j in bits(self.out[k]):
+            self.into[j] &= away
+        self.must[k] = self.out[k] = self.into[k] = 0
+        self.may.pop(k, None)
 
 
 def components(masks: list[int]) -> list[list[int]]:

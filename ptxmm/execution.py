@@ -138,19 +138,20 @@ def _check_order(one: Concrete) -> None:
 
 def _evaluation(one: Concrete) -> Evaluation:
     """The model on this execution: the same operations, on certain pairs only."""
-    encoding = one.encoding
-    algebra = Symbolic(len(encoding.graph.events), Formulas())
+    encoding, running = one.encoding, one.running
+    size = len(encoding.graph.events)
+    algebra = Symbolic(size, Formulas(), [1 if running >> i & 1 else -1 for i in range(size)])
 
     def base(name: str) -> Rel | Set:
         if name in CHOSEN:
             return _chosen(one, name)
         value = encoding.base(name)
         if isinstance(value, Set):
-            return Set(sum(1 << i for i in bits(value.mask) if one.true(value.lit(i))), {})
-        must = list(value.must)
+            return Set(sum(1 << i for i in bits(value.mask & running) if one.true(value.lit(i))), {})
+        must = [mask & running if running >> i & 1 else 0 for i, mask in enumerate(value.must)]
         for i, row in value.may.items():
             for j, literal in row.items():
-                if one.true(literal):
+                if running >> i & 1 and running >> j & 1 and one.true(literal):
                     must[i] |= 1 << j
         return Rel(must, {}, value.transitive)
 

@@ -7,8 +7,9 @@ rings of real pipelines come out with one order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
+from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
 from ptxmm.mbarrier_reach import Reach, reachable
 from ptxmm.mbarrier_state import State
@@ -85,7 +86,7 @@ def _needs(
 
     A wait that stays incomplete is done as well, so that what it joins is before what follows it.
     """
-    before: dict[int, set[int]] = {event.id: set() for event in events}
+    before: dict[int, int] = {event.id: 0 for event in events}
     own: dict[int, list[Event]] = {}
     for event in sorted(events, key=lambda e: e.id):
         if event.issue < 0:
@@ -99,28 +100,30 @@ def _needs(
                 continue
             found = _together(past[event.id], before)
             for arrival in joins.get(event.id, ()):
-                found |= {arrival.id} if arrival.issue >= 0 else {arrival.id} | before[arrival.id]
-            if not found <= before[event.id]:
+                found |= 1 << arrival.id if arrival.issue >= 0 else 1 << arrival.id | before[arrival.id]
+            if found & ~before[event.id]:
                 before[event.id] |= found
                 changed = True
-    objects = {event.id: event.object for event in events}
-    return {event.id: _same(_together(past[event.id], before), event, objects) for event in events}
+    objects: dict[str, int] = {}
+    for event in events:
+        objects[event.object] = objects.get(event.object, 0) | 1 << event.id
+    return {e.id: set(bits(_together(past[e.id], before) & objects[e.object] & ~(1 << e.id))) for e in events}
 
 
-def _past(graph: EventGraph, own: list[Event], event: Event, skipped: Collection[int]) -> list[tuple[int, bool]]:
-    """What is before an operation, or a copy's start, in program order, and whether it is done wherever that one is."""
+Past = tuple[int, list[int]]
+
+
+def _past(graph: EventGraph, own: list[Event], event: Event, skipped: Collection[int]) -> Past:
+    """What is before an operation, or a copy's start, in program order; and those that are done wherever it is."""
     bound = event.id if event.issue < 0 else event.issue
     earlier = [e for e in own if e.id < bound and (event.issue >= 0 or e.node < event.node)]
-    return [(e.id, e.id not in skipped or graph.formulas.both(event.guard, -e.guard) == -1) for e in earlier]
+    done = [e.id for e in earlier if e.id not in skipped or graph.formulas.both(event.guard, -e.guard) == -1]
+    return sum(1 << e.id for e in earlier), done
 
 
-def _together(past: Iterable[tuple[int, bool]], before: Mapping[int, set[int]]) -> set[int]:
+def _together(past: Past, before: Mapping[int, int]) -> int:
     """Operations of a thread's past, and what is before those of them that are certain to be done."""
-    found: set[int] = set()
-    for one, done in past:
-        found |= {one} | before[one] if done else {one}
+    found, done = past
+    for one in done:
+        found |= before[one]
     return found
-
-
-def _same(found: set[int], event: Event, objects: Mapping[int, str]) -> set[int]:
-    return {one for one in found if objects[one] == event.object and one != event.id}

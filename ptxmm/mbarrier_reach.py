@@ -25,6 +25,7 @@ Needs = Mapping[int, Collection[int]]
 class Reach:
     """By event, the states that it can find; by pair, whether the first can be earlier, where events are told apart.
 
+    `skipped` are the operations that may not be done although their thread goes on.
     `undefined` says that some operation can find a state in which PTX leaves it undefined. `joined` has for a
     wait that its thread cannot pass without success the arrivals that are certain to be in its phase, or later ones of
     the same thread.
@@ -34,6 +35,7 @@ class Reach:
     earlier: dict[int, tuple[frozenset[int], frozenset[int]]] | None = None
     undefined: bool = False
     joined: dict[int, frozenset[int]] = field(default_factory=dict)
+    skipped: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -71,7 +73,7 @@ class _Search:
         self.start, self.events, self.exact, self.skipped = start, events, exact, skipped
         self.lanes = _lanes(events, exact=exact)
         self.alike = [] if exact else _alike(self.lanes)
-        self.reach = Reach({event.id: set() for event in events})
+        self.reach = Reach({event.id: set() for event in events}, skipped=skipped)
         self.before: dict[int, set[int]] = {event.id: set() for event in events}
         self.always: dict[int, set[int] | None] = {event.id: None for event in events}
         self.windows: dict[int, list[tuple[Progress, Progress]]] = {event.id: [] for event in events}

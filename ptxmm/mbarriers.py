@@ -50,25 +50,28 @@ class Mbarrier:
 class Mbarriers:
     """Every mbarrier of a test; constraints, and the undefined steps of operations, go to the graph.
 
-    `causal` says that the model has the order of operations follow causality.
+    `causal` says that the model has the order of operations follow causality. `following` has for the literal that a
+    wait succeeds what holds with it: that the arrivals happen which are certain to be in its phase.
     """
 
     def __init__(self, graph: EventGraph, *, causal: bool) -> None:
         self.graph, self.formulas = graph, graph.formulas
         self.all: dict[str, Mbarrier] = {}
+        self.following: dict[Lit, list[Lit]] = {}
         for event in graph.events:
             if event.kind == "A" and event.guard != -1:
                 if event.object not in self.all:
                     self.all[event.object] = Mbarrier(event.object, self._start(event), [])
                 self.all[event.object].events.append(event)
-        found = certain(graph, {name: (b.start, b.events) for name, b in self.all.items()}, causal=causal)
+        self.reach = certain(graph, {name: (b.start, b.events) for name, b in self.all.items()}, causal=causal)
         for name, barrier in self.all.items():
-            reach = found[name]
+            reach = self.reach[name]
             self._order(barrier, reach)
             self._follow(barrier, reach)
             self._undefined(barrier)
             for event in barrier.events:
                 self._result(barrier, event)
+            self._certain(barrier, reach)
 
     def _start(self, event: Event) -> State:
         item = self.graph.program.physical(event.virtual)
@@ -89,15 +92,25 @@ class Mbarriers:
                     continue
                 literal = self._known(earlier, later, reach) or formulas.var()
                 before[earlier.id, later.id], before[later.id, earlier.id] = literal, -literal
-        for place, k in enumerate(events):
-            for second, j in enumerate(events[:place]):
-                for i in events[:second]:
-                    pairs = (i.id, j.id), (j.id, k.id), (i.id, k.id)
-                    if all(pair in before for pair in pairs):
-                        first, last, whole = (before[pair] for pair in pairs)
-                        undone = (-i.guard, -j.guard, -k.guard)
-                        formulas.require(*undone, -first, -last, whole)
-                        formulas.require(*undone, first, last, -whole)
+        self._transitive(barrier)
+
+    def _transitive(self, barrier: Mbarrier) -> None:
+        """Of three operations that are done, the order of the first and the last follows from the other two."""
+        before, formulas = barrier.before, self.formulas
+        known = {event.id: event for event in barrier.events}
+        uncertain = [pair for pair, literal in before.items() if pair[0] < pair[1] and abs(literal) != 1]
+        seen = set[tuple[int, int, int]]()
+        for pair in uncertain:
+            for other in known:
+                i, j, k = sorted((*pair, other))
+                if i == j or j == k or (i, j, k) in seen:
+                    continue
+                seen.add((i, j, k))
+                if (i, j) in before and (j, k) in before and (i, k) in before:
+                    first, last, whole = before[i, j], before[j, k], before[i, k]
+                    undone = (-known[i].guard, -known[j].guard, -known[k].guard)
+                    formulas.require(*undone, -first, -last, whole)
+                    formulas.require(*undone, first, last, -whole)
 
     def _known(self, one: Event, other: Event, reach: Reach) -> Lit:
         """TRUE or FALSE where one order of two operations is certain, else 0."""
@@ -127,7 +140,7 @@ class Mbarriers:
         left = {event.id: self._left(barrier, event) for event in changing}
         for event in barrier.events:
             mine, lost = barrier.found[event.id], barrier.lost[event.id]
-            for previous, literal in self._previous(barrier, event, changing):
+            for previous, literal in self._previous(barrier, event, reach):
                 given: Found = {barrier.start: 1} if previous is None else left[previous.id][0]
                 spoilt = -1 if previous is None else left[previous.id][1]
                 formulas.require(-event.guard, -literal, -spoilt, lost)
@@ -150,19 +163,26 @@ class Mbarriers:
                 parts.setdefault(after, []).append(literal)
         return {state: self.formulas.disj(lits) for state, lits in parts.items()}, self.formulas.disj(wrong)
 
-    def _previous(self, barrier: Mbarrier, event: Event, changing: list[Event]) -> list[tuple[Event | None, Lit]]:
+    def _previous(self, barrier: Mbarrier, event: Event, reach: Reach) -> list[tuple[Event | None, Lit]]:
         """For each operation, and None for the start, the literal that it is the last change before an event."""
         formulas, before = self.formulas, barrier.before
-        others = [other for other in changing if other.id != event.id]
+        changing = [o for o in barrier.changing if o.id != event.id]
+        others = [o for o in changing if formulas.both(o.guard, before[o.id, event.id]) != -1]
+        always: frozenset[int] = frozenset()
+        if reach.earlier is not None and not reach.undefined:
+            always = reach.earlier[event.id][1] - reach.skipped
+        sure = [o for o in others if before[o.id, event.id] == 1 and (o.guard == 1 or o.id in always)]
         found: list[tuple[Event | None, Lit]] = []
-        nothing = formulas.conj([-formulas.both(o.guard, before[o.id, event.id]) for o in others])
+        nothing = formulas.conj([-formulas.both(o.guard, before[o.id, event.id]) for o in others]) if not sure else -1
         if nothing != -1:
             found.append((None, nothing))
         for one in others:
+            if any(before.get((one.id, o.id)) == 1 for o in sure):
+                continue
             between = [
                 -formulas.conj((o.guard, before[one.id, o.id], before[o.id, event.id]))
                 for o in others
-                if o.id != one.id
+                if o.id != one.id and before[one.id, o.id] != -1
             ]
             literal = formulas.conj((one.guard, before[one.id, event.id], *between))
             if literal != -1:
@@ -181,6 +201,9 @@ class Mbarriers:
                 after = step(state, event.operation)
                 if isinstance(after, str):
                     reasons.setdefault(after, []).append(literal)
+                for given, chosen in event.asked.items():
+                    if why := misasked(state, given, parity=event.parity):
+                        reasons.setdefault(why, []).append(self.formulas.both(literal, chosen))
             for reason, literals in reasons.items():
                 wrong = self.formulas.conj((event.guard, -barrier.lost[event.id], self.formulas.disj(literals)))
                 if wrong != -1:
@@ -201,14 +224,21 @@ class Mbarriers:
             if not event.statement.tries:
                 formulas.require(-event.guard, lost, true, -complete)
             return
-                for given, chosen in event.asked.items():
-                    if why := misasked(state, given, parity=event.parity):
-                        reasons.setdefault(why, []).append(self.formulas.both(literal, chosen))
         phases: dict[Phase, list[Lit]] = {}
         for state, literal in found.items():
             phases.setdefault(state.current, []).append(literal)
         barrier.phases[event.id] = {phase: formulas.disj(literals) for phase, literals in phases.items()}
         self._token(event, found)
+
+    def _certain(self, barrier: Mbarrier, reach: Reach) -> None:
+        """A wait that succeeds has run, and so have the arrivals that are certain to be in its phase."""
+        known = {event.id: event for event in barrier.events}
+        for wait, joined in reach.joined.items():
+            true = known[wait].table.get(1, -1)
+            if true not in (1, -1):
+                self.following[true] = [known[wait].guard, *(known[one].guard for one in joined)]
+                for literal in self.following[true]:
+                    self.formulas.require(-true, literal)
 
     def _token(self, event: Event, found: Found) -> None:
         """The register of an arrival holds the token of the state that it found; anything, where that is undefined."""
@@ -249,7 +279,7 @@ class Mbarriers:
         """The pairs of `mbnext`: an operation is the last change of an mbarrier before another operation."""
         for barrier in self.all.values():
             for event in barrier.events:
-                for previous, literal in self._previous(barrier, event, barrier.changing):
+                for previous, literal in self._previous(barrier, event, self.reach[barrier.name]):
                     if previous is not None:
                         yield previous.id, event.id, literal
 
@@ -264,6 +294,8 @@ class Mbarriers:
 
     def _same_phase(self, barrier: Mbarrier, event: Event, wait: Event, true: Lit) -> Lit:
         mine, formulas = barrier.phases[event.id], self.formulas
+        if len(barrier.phases[wait.id]) == 1 and all(mine.get(phase) == 1 for phase in barrier.phases[wait.id]):
+            return true
         both = [
             formulas.both(literal, mine[phase]) for phase, literal in barrier.phases[wait.id].items() if phase in mine
         ]

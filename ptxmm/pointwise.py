@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ptxmm.closure import bits
 from ptxmm.formula import Formulas, Lit
+from ptxmm.running import Running
 
 Row = dict[int, Lit]
 
 
 class Rel:
-    """A relation on events: `must[i]` masks the certain successors of `i`, `may[i]` maps uncertain ones to literals."""
+    """A relation on events: `must[i]` masks the certain successors of `i`, `may[i]` maps uncertain ones to literals.
+
+    Both say it of executions in which the two events run; a literal may repeat their guards or not.
+    """
 
     __slots__ = ("may", "must", "transitive")
 
@@ -67,10 +71,14 @@ class Set:
 
 
 class Pointwise:
-    """Operations on sets and relations over `size` events, pair by pair: exact, nothing is approximated."""
+    """Operations on sets and relations over `size` events, pair by pair: exact, nothing is approximated.
 
-    def __init__(self, size: int, formulas: Formulas) -> None:
+    Events run where their `guards` hold, or always where there are none.
+    """
+
+    def __init__(self, size: int, formulas: Formulas, guards: Sequence[Lit] = ()) -> None:
         self.size, self.formulas = size, formulas
+        self.running = Running(formulas, size, guards)
         self.all = (1 << size) - 1
 
     def nothing(self) -> Rel:
@@ -92,6 +100,13 @@ class Pointwise:
             if good:
                 kept[i] = good
         return Rel(must, kept, transitive)
+
+    def guarded(self, a: Rel) -> Rel:
+        """The same relation with the guards of both events in its literals."""
+        found: dict[int, Row] = {}
+        for i, j, literal in a.pairs():
+            found.setdefault(i, {})[j] = self.running.pair(i, j, literal)
+        return self.clean([0] * self.size, found)
 
     # --- sets ---------------------------------------------------------------------------------------------------------
 
@@ -238,12 +253,20 @@ class Pointwise:
         return self.clean(must, may)
 
     def domain(self, a: Rel) -> Set:
-        must = 0
+        running, disj = self.running, self.formulas.disj
+        must, may = 0, dict[int, Row]()
         for i, mask in enumerate(a.must):
-            if mask:
+            if any(running.needs(j) >> i & 1 for j in bits(mask)):
                 must |= 1 << i
-        disj = self.formulas.disj
-        return Set(must, {i: disj(row.values()) for i, row in a.may.items() if not must >> i & 1})
+            elif mask:
+                may[i] = {j: running.guards[j] for j in bits(mask)}
+        for i, row in a.may.items():
+            if not must >> i & 1:
+                guarded = {j: self.formulas.both(literal, running.guards[j]) for j, literal in row.items()}
+                may[i] = may.get(i, {}) | guarded
+        found = {i: running.under(disj(row.values()), 1 << i) for i, row in may.items()}
+        must |= sum(1 << i for i, literal in found.items() if literal == 1)
+        return Set(must, {i: literal for i, literal in found.items() if literal not in (1, -1)})
 
     def range(self, a: Rel) -> Set:
         return self.domain(self.inverse(a))

@@ -6,6 +6,7 @@ the certain pairs as bit masks; with no uncertain pair it is the concrete carrie
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ptxmm.closure import bits, closed_masks, components, eliminate, loops
@@ -34,8 +35,8 @@ class Symbolic(Pointwise):
     closure and `R` the rest of `a`.
     """
 
-    def __init__(self, size: int, formulas: Formulas) -> None:
-        super().__init__(size, formulas)
+    def __init__(self, size: int, formulas: Formulas, guards: Sequence[Lit] = ()) -> None:
+        super().__init__(size, formulas, guards)
         self.chains: Chains | None = None
 
     # --- composition --------------------------------------------------------------------------------------------------
@@ -43,53 +44,89 @@ class Symbolic(Pointwise):
     def seq(self, a: Rel, b: Rel, within: list[int] | None = None) -> Rel:
         """`a ; b`, only the pairs that `within` masks where it is given."""
         filled, partial = _rows_of(b)
+        running = self.running
         must = [0] * self.size
-        for i, mask in enumerate(a.must):
-            if mask & filled:
-                row = 0
-                for j in bits(mask & filled):
-                    row |= b.must[j]
-                must[i] = row if within is None else row & within[i]
         terms: dict[int, dict[int, list[Lit]]] = {}
-        if partial:
-            for i, mask in enumerate(a.must):
-                wanted = self.all if within is None else within[i] & ~must[i]
-                for j in bits(mask & partial) if wanted else ():
-                    self._collect(terms.setdefault(i, {}), b.may[j], 1, wanted)
+        for i, mask in enumerate(a.must):
+            wanted = self.all if within is None else within[i]
+            row = self._certain(i, mask & filled, b)
+            must[i] = row & wanted
+            wanted &= ~row
+            if not wanted:
+                continue
+            mine: dict[int, list[Lit]] = {}
+            for k in bits(mask & filled) if not running.trivial else ():
+                for j in bits(b.must[k] & wanted):
+                    mine.setdefault(j, []).append(running.guards[k])
+            for k in bits(mask & partial):
+                self._collect(mine, i, k, b.may[k], 1, wanted)
+            if mine:
+                terms[i] = mine
         useful = filled | partial
         for i, uncertain in a.may.items():
             wanted = ~must[i] & (self.all if within is None else within[i])
-            for j, literal in uncertain.items() if wanted else ():
-                if useful >> j & 1:
-                    mine = terms.setdefault(i, {})
-                    for k in bits(b.must[j] & wanted):
-                        mine.setdefault(k, []).append(literal)
-                    if partial >> j & 1:
-                        self._collect(mine, b.may[j], literal, wanted)
+            mine = terms.setdefault(i, {})
+            for k, literal in uncertain.items() if wanted else ():
+                if useful >> k & 1:
+                    self._extend(mine, i, k, b.must[k] & wanted, literal)
+                    if partial >> k & 1:
+                        self._collect(mine, i, k, b.may[k], literal, wanted)
         return self._limited(must, terms)
+
+    def _certain(self, i: int, mask: int, b: Rel) -> int:
+        """What is certain to come after `i` through one of the events in a mask."""
+        row, running = 0, self.running
+        if running.trivial:
+            for k in bits(mask):
+                row |= b.must[k]
+            return row
+        for k in bits(mask):
+            needs = running.needs(k)
+            row |= b.must[k] if needs >> i & 1 else b.must[k] & needs
+        return row
 
     def _limited(self, must: list[int], terms: dict[int, dict[int, list[Lit]]]) -> Rel:
         """The relation of gathered terms."""
-        disj = self.formulas.disj
+        disj, under = self.formulas.disj, self.running.under
         may: dict[int, Row] = {}
         for i, mine in terms.items():
-            open_ones = ((k, found) for k, found in mine.items() if not must[i] >> k & 1)
-            may[i] = {k: found[0] if len(found) == 1 else disj(found) for k, found in open_ones}
+            row: Row = {}
+            for k, found in mine.items():
+                if not must[i] >> k & 1:
+                    ends = 1 << i | 1 << k
+                    kept = [under(literal, ends) for literal in found]
+                    row[k] = kept[0] if len(kept) == 1 else disj(kept)
+            may[i] = row
         return self.clean(must, may)
 
-    def _collect(self, into: dict[int, list[Lit]], row: Row, literal: Lit, wanted: int) -> None:
-        both, whole = self.formulas.both, wanted == self.all
-        for k, other in row.items():
-            if whole or wanted >> k & 1:
-                together = other if literal == 1 else both(literal, other)
+    def _extend(self, into: dict[int, list[Lit]], i: int, k: int, mask: int, literal: Lit) -> None:
+        """What comes after `k` for certain, after a step to it that has a literal."""
+        if not mask:
+            return
+        running = self.running
+        needs = self.all if running.needs(k) >> i & 1 else running.needs(k)
+        guarded = literal if needs == self.all else self.formulas.both(literal, running.guards[k])
+        for j in bits(mask):
+            term = literal if needs >> j & 1 else guarded
+            if term != -1:
+                into.setdefault(j, []).append(term)
+
+    def _collect(self, into: dict[int, list[Lit]], i: int, k: int, row: Row, literal: Lit, wanted: int) -> None:
+        both, whole, running = self.formulas.both, wanted == self.all, self.running
+        needs = self.all if running.needs(k) >> i & 1 else running.needs(k)
+        guarded = literal if needs == self.all else both(literal, running.guards[k])
+        for j, other in row.items():
+            if whole or wanted >> j & 1:
+                first = literal if needs >> j & 1 else guarded
+                together = other if first == 1 else both(first, other)
                 if together != -1:
-                    into.setdefault(k, []).append(together)
+                    into.setdefault(j, []).append(together)
 
     def plus(self, a: Rel) -> Rel:
         """The transitive closure, by eliminating one event after another, cheapest first."""
         if a.transitive:
             return a
-        if not a.may:
+        if not a.may and self.running.trivial:
             return Rel(closed_masks(a.must), {}, transitive=True)
         parts = self.chains.split(a) if self.chains is not None else None
         if parts is not None:
@@ -100,7 +137,7 @@ class Symbolic(Pointwise):
         return self._eliminated(a)
 
     def _eliminated(self, a: Rel) -> Rel:
-        return self.clean([0] * self.size, eliminate(a.pairs(), self.formulas), transitive=True)
+        return self.clean(*eliminate(a.must, a.may, self.running), transitive=True)
 
     def plus_seq_optional(self, a: Rel, b: Rel) -> Rel:
         """`(a ; b?)+` as `(a ; (b & range(a) * domain(a))?)+ ; b?`, which is the same and far smaller."""
@@ -129,16 +166,15 @@ class Symbolic(Pointwise):
 
     def is_empty(self, a: Rel | Set) -> Lit:
         """The literal that says the relation or set is empty."""
+        conj, running = self.formulas.conj, self.running
         if isinstance(a, Set):
-            return -1 if a.must else self.formulas.conj([-literal for literal in a.may.values()])
-        if any(a.must):
-            return -1
-        return self.formulas.conj([-literal for row in a.may.values() for literal in row.values()])
+            members = [(i, 1) for i in bits(a.must)] + list(a.may.items())
+            return conj([-running.pair(i, i, literal) for i, literal in members])
+        return conj([-running.pair(i, j, literal) for i, j, literal in a.pairs()])
 
     def is_irreflexive(self, a: Rel) -> Lit:
-        if any(mask >> i & 1 for i, mask in enumerate(a.must)):
-            return -1
-        return self.formulas.conj([-row[i] for i, row in a.may.items() if i in row])
+        found = [(i, a.lit(i, i)) for i in range(self.size)]
+        return self.formulas.conj([-self.running.pair(i, i, literal) for i, literal in found if literal != -1])
 
     def is_irreflexive_seq(self, a: Rel, b: Rel) -> Lit:
         """`irreflexive (a ; b)` without building the composition."""
@@ -149,8 +185,8 @@ class Symbolic(Pointwise):
     def is_acyclic(self, a: Rel) -> Lit:
         if a.transitive:
             return self.is_irreflexive(a)
-        if not a.may:
-            return -1 if any(row >> i & 1 for i, row in enumerate(closed_masks(a.must))) else 1
+        if not a.may and not any(row >> i & 1 for i, row in enumerate(closed_masks(a.must))):
+            return 1
         parts = self.chains.split(a, cycles=True) if self.chains is not None else None
         if parts is not None:
             along, rest = parts
@@ -171,5 +207,5 @@ class Symbolic(Pointwise):
                 row = {j: literal for j, literal in a.may.get(i, {}).items() if inside >> j & 1}
                 if row:
                     may[i] = row
-            found.append(self.formulas.conj([-literal for literal in loops(Rel(must, may).pairs(), self.formulas)]))
+            found.append(self.formulas.conj([-literal for literal in loops(must, may, self.running)]))
         return self.formulas.conj(found)

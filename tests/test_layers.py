@@ -19,6 +19,7 @@ LAYERS = [
     "asynchronous",
     "program isa_form",
     "formula model solve verdict spins isa_text_async isa_operands isa_rules",
+    "running",
     "cat closure expect readings plan values isa_site isa_slots isa_text isa_copy_rules",
     "memory pointwise unroll mbarrier_state grounded isa_memory isa_sync",
     "relation isa_foreign isa_mbarrier isa_table_mbarrier isa_table_copies isa_table_proxies",

@@ -120,7 +120,7 @@ class Pipeline:
 def in_flight(copies: int, *, expected: int | None = None, each: bool = False, overlapping: bool = False) -> str:
     """Copies in flight on one mbarrier; what the waiting thread reads of them.
 
-    The bytes of so many copies are `expected`, at once or `each` before its copy; two are to one place if `overlapping`.
+    The bytes of so many copies are `expected`, at once or by `each` alone; two go to one place if `overlapping`.
     """
     expected = copies if expected is None else expected
     places = [n - 1 if overlapping and n == copies - 1 else n for n in range(copies)]
