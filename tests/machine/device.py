@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
+from threading import Event
 from typing import Any
 
 from machine import VARIABLE, mbarriers
@@ -27,7 +28,7 @@ from machine.warps import ballot, same
 class Settings:
     """What kind of device it is; `seed` decides every interleaving, `most` is how many steps a launch may have.
 
-    A launch that would not end fails; with `hangs` it does not end.
+    A launch that would not end fails; with `hangs` it does not end, and whoever waits for it does so for ever.
     """
 
     seed: int = 0
@@ -68,6 +69,7 @@ class Machine:
     random: Random = field(init=False)
     scheduler: Scheduler = field(init=False)
     streams: dict[object, deque[Work]] = field(default_factory=dict)
+    hung: bool = False
 
     def __post_init__(self) -> None:
         self.random = Random(self.settings.seed)
@@ -100,24 +102,25 @@ class Machine:
 
     def synchronize(self) -> None:
         """Run until every stream is empty."""
+        if not self.done():
+            Event().wait()
+
+    def done(self) -> bool:
+        """Run until every stream is empty, or whatever goes on would never end."""
         for queue in list(self.streams.values()):
             self._next(queue)
         try:
-            self.scheduler.run()
+            if not self.hung:
+                self.scheduler.run()
         except Hang:
-            if self.settings.hangs:
-                _for_ever()
-            raise
+            if not self.settings.hangs:
+                raise
+            self.hung = True
         finally:
             self.scheduler = Scheduler(self.random, self.settings.most, steps=self.scheduler.steps)
             self.streams.clear()
+        return not self.hung
 
     def _next(self, queue: deque[Work]) -> None:
         if queue:
             queue.popleft()(lambda: self._next(queue))
-
-
-def _for_ever() -> None:
-    from threading import Event
-
-    Event().wait()

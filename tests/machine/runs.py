@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from machine import standin
 from machine.device import Settings
+from ptxmm.gpu import layout
 from ptxmm.gpu.counting import counted
 from ptxmm.gpu.device import Gpu
 from ptxmm.gpu.jobs import Job
@@ -33,10 +34,14 @@ def device(**settings: Any) -> Iterator[Gpu]:
 
 def seen(
     program: Program, *controls: Program, profile: Profile = PROFILES["few"], passes: int = PASSES, launches: int = 1,
-    **settings: Any,
+    warps: int = layout.WARPS, **settings: Any,
 ) -> tuple[Counted, ...]:  # fmt: skip
-    """What was counted of a test, and of its controls, which run beside it; checked as it always is."""
-    kernels = tuple(map(kernel, (program, *controls)))
+    """What was counted of a test, and of its controls, which run beside it; checked as it always is.
+
+    A CTA has at most so many `warps` where the test leaves that open.
+    """
+    with patch.object(layout, "WARPS", warps):
+        kernels = tuple(map(kernel, (program, *controls)))
     with device(**settings) as gpu:
         whole = entry(*kernels)
         job = Job(0, whole, (profile,), 1.0, settings.get("seed", 0))
