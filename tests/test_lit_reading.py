@@ -227,6 +227,20 @@ def test_comments_and_white_space_mean_nothing() -> None:
     assert plain == spaced
 
 
+def test_what_compilers_write_beside_instructions_means_nothing() -> None:
+    pasted = """.global .u32 x; thread A @ d0.b0 {
+	.reg .b32 	%r<3>;
+	.loc	1 5 3, function_name $L__info_string0, inlined_at 1 20 3
+	// begin inline asm
+	atom.add.acq_rel.gpu.s32 %r1, [x], 1;
+$L__BB0_1:
+	.pragma "nounroll";
+	bar.warp.sync 	-1;
+	ret;
+}"""
+    assert [type(s).__name__ for s in one(pasted).threads[0].body] == ["Atomic", "Label", "WarpSync", "Exit"]
+
+
 def test_names_may_be_words_of_the_language() -> None:
     program = one(
         ".global .u32 if; .global .u32 thread; thread exists @ d0.b0 { ld.u32 do, [if]; st.u32 [thread], do; }"

@@ -190,7 +190,8 @@ class Operands:
         if "@" in node.text or node.text in self.memory.families:
             return unknown(self.memory, node, self.place)
         if "." in name:
-            return self.source.error(f"`{node.text}` is no register that ptxmm knows", node.start, node.end)
+            hint = "if it is a special register, write the number that this thread reads from it"
+            return self.source.error(f"`{node.text}` is no register that ptxmm knows", node.start, node.end, hint)
         known = [*self.registers.types, *self.memory.names()]
         hint = near(name, known) or "write it first, as in `ld.weak.u32 r0, [x];`, or `.reg .u32 r0 = 0;`"
         return self.source.error(f"nothing writes register `{name}` in thread {self.name}", node.start, node.end, hint)

@@ -109,8 +109,8 @@ def _listed(expected: set[str]) -> str:
         return "a value"
     closing = [name for name in FIRST if name in expected]
     names = closing[:1] if closing and expected & {"BINOP"} else sorted(expected)
-    shown = list(dict.fromkeys(NAMES.get(name) or _spelled(name) for name in names))
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:5])} or {shown[5] if len(shown) > 5 else shown[-1]}"
+    shown = list(dict.fromkeys(NAMES.get(name) or _spelled(name) for name in names))[:6]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def _spelled(name: str) -> str:

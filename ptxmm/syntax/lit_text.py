@@ -10,7 +10,10 @@ from functools import cached_property
 
 from ptxmm.errors import InputError, Span, near
 
-COMMENT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
+COMMENT = re.compile(
+    r'"(?:[^"\\\n]|\\[^\n])*+"?|//[^\n]*+|/\*.*?(?:\*/|\Z)|^[ \t]*+\.(?:loc|pragma)\b[^\n;]*+;?',
+    re.DOTALL | re.MULTILINE,
+)
 DOLLAR = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 LABEL = re.compile(r"(?<![\w$])([A-Za-z_$][\w$]*+)\s*+:(?!:)")
 BAR = re.compile(r"(?:(?<=\s)|^)\|(?=\s|$)")
@@ -102,7 +105,7 @@ def in_file(path: str, text: str, start: int, end: int) -> Span:
 
 
 def blank(text: str) -> str:
-    """The text with its comments replaced by spaces; strings stay.
+    """The text with spaces in place of comments, and of the lines `.loc` and `.pragma` of a compiler; strings stay.
 
     >>> blank('x // y')
     'x     '
