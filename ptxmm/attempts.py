@@ -1,8 +1,9 @@
 """Attempts that fail and leave memory as it was: a failed `exch` of a lock writes back the value that it read.
 
 A loop of such attempts counts as its last repetition, like one that writes nothing. Where every access to the word is
-strong and names a scope that includes the other threads, a failed attempt stands just behind the write that it read,
-and where no other read can take the value from it, taking it out leaves an execution. `docs/loops.md` has the argument.
+strong and names a scope that includes the other threads, a failed attempt stands just behind the write that it read.
+Taking it out leaves an execution, where no other read can take the value from it, or where the model lets that read
+take it from the earlier write instead. `docs/loops.md` has the argument.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ class Repetition:
     events: tuple[Event, ...]
 
 
-def retries(graph: EventGraph, found: list[Repetition]) -> list[Retry] | None:
-    """The loops whose failed attempts can be left out, with all others that read their words; None where none can."""
+def retries(graph: EventGraph, found: list[Repetition], hands_on: bool) -> list[Retry] | None:
+    """The loops whose failed attempts can be left out, with all others that read their words; None where none can.
+
+    `hands_on` is what the model declares (`Model.hands_on`).
+    """
     words: dict[Cell, set[int]] = {}
     for one in found:
         for write in _writes(graph, one):
@@ -42,7 +46,10 @@ def retries(graph: EventGraph, found: list[Repetition]) -> list[Retry] | None:
     touched = {cell for one in mine for event in one.events for cell in _cells(event)}
     if any(event.kind not in "RWF" for one in mine for event in one.events):
         return None
-    if not all(_settled(graph, cell) for cell in touched) or not _unread(graph, mine, words):
+    if not all(_settled(graph, cell) for cell in touched):
+        return None
+    reads = list(_reading(graph, mine, words))
+    if reads and not (hands_on and all(_takes_it_earlier(graph, mine, *read) for read in reads)):
         return None
     return [Retry(one.again, tuple(e.id for e in one.events), _reads(one)) for one in mine]
 
@@ -120,8 +127,10 @@ def _settled(graph: EventGraph, cell: Cell) -> bool:
     )
 
 
-def _unread(graph: EventGraph, mine: list[Repetition], words: dict[Cell, set[int]]) -> bool:
-    """Whether every read that is not in a failed attempt returns other values than those that are written back."""
+def _reading(
+    graph: EventGraph, mine: list[Repetition], words: dict[Cell, set[int]]
+) -> Iterator[tuple[Event, Cell, int]]:
+    """The reads that are not in a failed attempt and can return a value that is written back, with that value."""
     formulas = graph.formulas
     failing: dict[int, Lit] = {}
     for one in mine:
@@ -133,8 +142,22 @@ def _unread(graph: EventGraph, mine: list[Repetition], words: dict[Cell, set[int
         for cell in _cells(read) & words.keys():
             for value in words[cell]:
                 if not _never(graph, read.guard, read.table.get(value, -1), -failing.get(read.id, -1)):
-                    return False
-    return True
+                    yield read, cell, value
+
+
+def _takes_it_earlier(graph: EventGraph, mine: list[Repetition], read: Event, cell: Cell, value: int) -> bool:
+    """Whether no value comes out of thin air where a read takes a value from the write that failed attempts hand on.
+
+    The way from that write to the read is one of dependencies already where the attempts' writes depend on what they
+    read. Otherwise it closes no circle if nothing depends on the read, or if such a write depends on nothing.
+    """
+    depends = [(source, event) for pairs in (graph.addr, graph.data, graph.ctrl) for source, event, _ in pairs]
+    attempts = {event.id for one in mine for event in one.events}
+    passing = [e for e in graph.events if e.kind == "W" and e.id in attempts and cell in _cells(e)]
+    if all((write.rmw, write.id) in depends for write in passing) or all(source != read.id for source, _ in depends):
+        return True
+    heads = [e.id for e in graph.events if e.kind == "W" and cell in _cells(e) and value in e.table]
+    return all(event not in heads for _, event in depends)
 
 
 def leave_out(graph: EventGraph, found: list[Retry]) -> None:

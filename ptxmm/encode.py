@@ -99,8 +99,9 @@ def encode(
         return plan.hereditary and chain_lemma(plan, model) and chain_lemma(plan, model, stores=True)
 
     graph = event_graph(
-        program, bound, ending, deadline, waits=plan.monotone, states=states, attempts=attempts, refuted=refuted
-    )
+        program, bound, ending, deadline,
+        waits=plan.monotone, states=states, attempts=attempts, hands_on=model.hands_on, refuted=refuted,
+    )  # fmt: skip
     ensure_sizes(graph, model)
     ensure_readonly(graph)
     settle(graph)

@@ -64,12 +64,13 @@ def event_graph(
     waits: bool = True,
     states: bool = True,
     attempts: Callable[[], bool] = never,
+    hands_on: bool = False,
     refuted: Callable[[Formulas, Lit], bool] = unrefuted,
 ) -> EventGraph:
     """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
 
-    Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too; `refuted` is
-    asked whether a literal cannot hold.
+    Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too, and with
+    `hands_on` others may read what they write; `refuted` is asked whether a literal cannot hold.
     Without `states`, final registers do not matter; with them, those matter that the test asks for.
 
     Raises Undecided where values or code are too many.
@@ -81,7 +82,7 @@ def event_graph(
     kept = [asked_registers(program, thread) if states else frozenset[str]() for thread in program.threads]
     while True:
         graph = _walked(program, bound, ending, deadline, effects, bounds, kept)
-        found = _left_behind(graph, attempts, refuted)
+        found = _left_behind(graph, attempts, hands_on, refuted)
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
             if ending is not Ending.FINISHED:
@@ -129,7 +130,7 @@ def _walked(
 
 
 def _left_behind(
-    graph: EventGraph, attempts: Callable[[], bool], refuted: Callable[[Formulas, Lit], bool]
+    graph: EventGraph, attempts: Callable[[], bool], hands_on: bool, refuted: Callable[[Formulas, Lit], bool]
 ) -> list[Again]:
     """The waiting loops of which a repetition may write to memory, change an mbarrier or start a copy."""
     formulas = graph.formulas
@@ -140,7 +141,7 @@ def _left_behind(
         return not (formulas.exclude(event.guard, again.literal) or refuted(formulas, both))
 
     acting = [one.again for one in found if any(_acts(e) and repeats_after(e, one.again) for e in one.events)]
-    graph.retries = (retries(graph, found) or []) if acting and attempts() else []
+    graph.retries = (retries(graph, found, hands_on) or []) if acting and attempts() else []
     return [] if graph.retries else acting
 
 

@@ -163,7 +163,11 @@ Statement = Let | LetRec | Axiom
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: `name` is the file's stem, `supports` what it declares beyond the plain generic proxy (`FEATURES`)."""
+    """A model: `name` is the file's stem, `supports` what it declares beyond the plain generic proxy (`FEATURES`).
+
+    `hands_on` is declared as well: where an atomic operation writes back what it reads, the model goes on allowing an
+    execution if whoever reads that reads the earlier write instead (docs/loops.md).
+    """
 
     name: str
     title: str
@@ -171,6 +175,7 @@ class Model:
     supports: frozenset[str]
     path: str = ""
     source: str = field(default="", compare=False, hash=False, repr=False)
+    hands_on: bool = False
 
     @property
     def axioms(self) -> tuple[Axiom, ...]:

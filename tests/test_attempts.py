@@ -140,8 +140,6 @@ def test_the_final_value_of_the_lock_is_known() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param([atom("exch", "q", "l", 0, how="release.gpu")], id="a read that may return what an attempt wrote"),
-        pytest.param([st("l", 0, "release.gpu"), ld("q", "l", "relaxed.gpu")], id="a look at the lock"),
         pytest.param([st("l", 0, "release.cta")], id="a scope too narrow"),
         pytest.param([st("l", 0)], id="a plain store"),
         pytest.param([st("l", 2, "release.gpu"), st("l", 0, "release.gpu")], id="a value that is not written back"),
@@ -154,6 +152,46 @@ def test_what_is_not_proved_exact_is_cut(change: list[Statement]) -> None:
     assert "unknown" in (verdict, race, hangs)
     assert race != "no"
     assert hangs != "no" or is_exact(test, model("ptx-9.4"))
+
+
+HANDED_ON = [
+    pytest.param([atom("exch", None, "l", 0, how="release.gpu")], id="the lock is dropped by an exchange"),
+    pytest.param([st("l", 0, "release.gpu"), ld("q", "l", "relaxed.gpu")], id="a look at the lock"),
+]
+
+
+@pytest.mark.parametrize("change", HANDED_ON)
+def test_what_an_attempt_writes_back_may_be_read(change: list[Statement]) -> None:
+    assert asked(guarded(take(), change)) == ("forbidden", "no", "no")
+    assert asked(guarded(take(how="relaxed.gpu"), change)) == ("allowed", "yes", "no")
+
+
+@pytest.mark.parametrize("change", HANDED_ON)
+def test_under_a_model_that_does_not_declare_it_only_what_nobody_reads_is_left_out(change: list[Statement]) -> None:
+    assert all(read_model(name).hands_on for name in shipped_models())
+    undeclared = replace(read_model("ptx-9.4"), hands_on=False)
+    assert not encode(guarded(take(), change), undeclared, 2).graph.retries
+    assert encode(guarded(take(), drop()), undeclared, 2).graph.retries
+
+
+@pytest.mark.parametrize(("op", "left_out"), [("exch", False), ("or", True)])
+def test_no_value_comes_out_of_thin_air_through_an_attempt(op: str, left_out: bool) -> None:
+    attempt = spin("L", atom(op, "r", "l", 1), until=0)
+    reader = [ld("k", "l", "relaxed.gpu"), st("y", "k", "relaxed.gpu")]
+    writer = [ld("v", "y", "relaxed.gpu"), st("l", "v", "relaxed.gpu")]
+    test = program(thread("A", cta(0), *attempt), thread("B", cta(1), *reader), thread("C", cta(2), *writer))
+    assert bool(encode(test, model("ptx-9.4"), 2).graph.retries) is left_out
+
+
+@pytest.mark.parametrize("op", ["add", "or", "max", "cas"])
+def test_a_poll_by_an_atomic_operation_that_changes_nothing_is_a_wait(op: str) -> None:
+    operands = (0, 0) if op == "cas" else (0,)
+    wait = [label("L"), atom(op, "r", "n", *operands, how="acquire.gpu"), bra("L", Binary("<", Reg("r"), Const(2)))]
+    arrive = [st("x", 1), atom("add", None, "n", 1, how="release.gpu")]
+    test = program(thread("A", cta(0), *arrive), thread("B", cta(1), atom("add", None, "n", 1)), 
+                   thread("C", cta(2), *wait, ld("v", "x")))  # fmt: skip
+    stale = Binary("==", FinalReg("C", "v"), Const(0))
+    assert asked(replace(test, condition=Condition(Quantifier.EXISTS, stale))) == ("forbidden", "no", "no")
 
 
 def test_attempts_that_change_another_word_are_cut() -> None:
@@ -174,7 +212,7 @@ def bodies(draw: some.DrawFn, words: tuple[str, ...]) -> list[Statement]:
     """A few steps with a lock `l`: attempts, looks, writes, and accesses of another word."""
     found: list[Statement] = []
     for position in range(draw(some.integers(1, 2 + (len(words) < 2)))):
-        kind = draw(some.sampled_from(("take", "take", "drop", "wait", "or", "give", "data", "look")))
+        kind = draw(some.sampled_from(("take", "take", "drop", "swap", "poll", "wait", "or", "give", "data", "look")))
         name, how = f"L{position}", draw(some.sampled_from(("relaxed", "acquire")))
         match kind:
             case "take":
@@ -185,6 +223,11 @@ def bodies(draw: some.DrawFn, words: tuple[str, ...]) -> list[Statement]:
                 found += spin(name, atom("or", "r", "l", 1, how=f"{how}.gpu"), until=0)
             case "wait":
                 found += spin(name, ld("r", "l", f"{how}.gpu"), until=draw(some.sampled_from((0, 1))))
+            case "swap":
+                found += [atom("exch", None, "l", 0, how=draw(some.sampled_from(("relaxed.gpu", "release.gpu"))))]
+            case "poll":
+                zero = draw(some.sampled_from(("or", "max")))
+                found += spin(name, atom(zero, "r", "l", 0, how=f"{how}.gpu"), until=draw(some.sampled_from((0, 1))))
             case "data" if len(words) > 1:
                 strength = draw(some.sampled_from(("weak", "relaxed.gpu")))
                 item: list[Statement] = [

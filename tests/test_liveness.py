@@ -15,7 +15,7 @@ import pytest
 from building import atom, bra, cta, equal, label, ld, program, st, thread
 from building import model as shipped
 
-from ptxmm.arith import binary
+from ptxmm.arith import atomic, binary
 from ptxmm.cat import read_model
 from ptxmm.closure import bits, closed_masks
 from ptxmm.deadline import Deadline
@@ -89,8 +89,12 @@ def step(program: Program, state: State, thread: int) -> State:
             registers[dst] = memory.get(name, 0)
         case Store(values=(written,), address=Addr(name)):
             memory[name] = value(written, registers)
-        case Atomic(op="exch", dst=(str(dst),), address=Addr(name), operands=(written,)):
-            registers[dst], memory[name] = memory.get(name, 0), value(written, registers)
+        case Atomic(op=op, dst=(dst,), address=Addr(name), operands=given, type=kind):
+            old, operands = memory.get(name, 0), [value(expr, registers) for expr in given]
+            new = atomic(op, old, (operands[0], operands[-1]), kind)
+            memory[name] = old if new is None else new
+            if dst is not None:
+                registers[dst] = old
         case Branch(target=target, guard=guard):
             if guard is None or value(guard, registers):
                 following = target_of(body, target)

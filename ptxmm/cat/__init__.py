@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ptxmm.cat.expand import Expander
 from ptxmm.cat.parse import parse
-from ptxmm.cat.source import LARGEST, Source, blank_comments, declared_features
+from ptxmm.cat.source import LARGEST, Source, blank_comments, declared_features, says_hands_on
 from ptxmm.cat.support import inferred_features
 from ptxmm.cat.written import Claim, Define, Include
 from ptxmm.errors import InputError, Span, near
@@ -42,7 +42,8 @@ def read_model(name_or_path: str) -> Model:
     supports = reading.declared if reading.declared is not None else inferred_features(reading.mentioned)
     name = path.name.removesuffix(".cat")
     source = reading.first.text if reading.first else ""
-    return Model(name, title or name, tuple(reading.expander.statements), supports, str(path), source)
+    statements = tuple(reading.expander.statements)
+    return Model(name, title or name, statements, supports, str(path), source, hands_on=reading.hands_on)
 
 
 class _Reading:
@@ -51,6 +52,7 @@ class _Reading:
     def __init__(self) -> None:
         self.expander = Expander()
         self.declared: frozenset[str] | None = None
+        self.hands_on = False
         self.mentioned: set[str] = set()
         self.first: Source | None = None
         self._files = 0
@@ -61,6 +63,7 @@ class _Reading:
         self.first = self.first or source
         text, comments = blank_comments(source)
         declared = declared_features(source, comments)
+        self.hands_on |= says_hands_on(source, comments)
         if declared is not None:
             self.declared = declared | (self.declared or frozenset())
         title, statements = parse(source, text)

@@ -14,6 +14,7 @@ _OUTSIDE = re.compile(r'"[^"\n]*"|//[^\n]*|\(\*')
 _INSIDE = re.compile(r"\(\*|\*\)")
 _DIRECTIVE = re.compile(r"\(\*\s*ptxmm:(.*)\*\)", re.DOTALL)
 _WORD = re.compile(r"[^\s,]+")
+HANDS_ON = "hands-on"
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,16 @@ def declared_features(source: Source, comments: tuple[tuple[int, int], ...]) -> 
         if directive := _DIRECTIVE.fullmatch(source.text[start:stop]):
             words = list(_WORD.finditer(directive.group(1)))
             offset = start + directive.start(1)
+            if [word.group() for word in words] == [HANDS_ON]:
+                continue
             if not words or words[0].group() != "supports":
                 first = words[0] if words else None
                 at = source.at(offset + first.start(), len(first.group())) if first else source.at(start, 2)
-                raise InputError("not a ptxmm directive", at, "the only one is `(* ptxmm: supports FEATURE, … *)`")
+                raise InputError(
+                    "not a ptxmm directive",
+                    at,
+                    f"write `(* ptxmm: supports FEATURE, … *)` or `(* ptxmm: {HANDS_ON} *)`",
+                )
             found = found or set()
             for word in words[1:]:
                 if word.group() not in FEATURES:
@@ -86,3 +93,9 @@ def declared_features(source: Source, comments: tuple[tuple[int, int], ...]) -> 
                     raise InputError(f"no feature is called `{word.group()}`", at, known)
                 found.add(word.group())
     return None if found is None else frozenset(found)
+
+
+def says_hands_on(source: Source, comments: tuple[tuple[int, int], ...]) -> bool:
+    """Whether `(* ptxmm: hands-on *)` stands in the file (`model.Model.hands_on`)."""
+    found = (_DIRECTIVE.fullmatch(source.text[start:stop]) for start, stop in comments)
+    return any(directive.group(1).strip() == HANDS_ON for directive in found if directive)
