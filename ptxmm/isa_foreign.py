@@ -23,6 +23,7 @@ OPCODES: dict[tuple[str, ...], str] = {
     ("fence", "proxy", "generic"): FABRIC,
     ("fence", "proxy", "fabric"): FABRIC,
     ("st", "bulk"): "filling shared memory with zeros by `st.bulk` is in no model: write `st`",
+    ("setmaxnreg",): "registers that a warp gives back and waits for are in no model: leave `setmaxnreg` out",
     ("vote",): LANES,
     ("match",): LANES,
     ("redux",): LANES,

@@ -552,7 +552,29 @@ def test_statements_in_braces_have_labels_of_their_own() -> None:
         body(f"{wait} bra AGAIN;")
 
 
-@pytest.mark.parametrize("line", ["{ .reg .pred q; }", "if (1 == 1) { .reg .pred q; }", "repeat (2) { .reg .b32 r; }"])
-def test_registers_are_declared_outside_of_braces(line: str) -> None:
+@pytest.mark.parametrize(
+    "code",
+    [
+        "r = 5; { .reg .u32 r; mov.u32 r, 7; } st.global.u32 [x], r;",
+        "r = 5; { .reg .u64 %r; mov.u64 %r, 7; } { .reg .pred r; r = 1 == 1; } st.global.u32 [x], r;",
+        "{ .reg .u32 r, q; mov.u32 q, 5; { .reg .u32 q; mov.u32 q, 7; } mov.u32 r, q; st.global.u32 [x], r; }",
+        "repeat (2) { .reg .b32 q<3>; mov.u32 q2, 5; st.global.u32 [x], q2; }",
+        "q2 = 5; { .reg .b32 q<3>; mov.u32 q2, 7; if (q2 == 7) { q2 = 8; } } st.global.u32 [x], q2;",
+    ],
+)
+def test_registers_that_are_declared_in_braces_are_their_own(code: str) -> None:
+    text = f"ptx t .global .u32 x; thread A @ d0.c0.b0 {{ {code} }} forall (x == 5)"
+    (program,) = read(text, "t.lit")
+    assert check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome"}))).verdict == "holds"
+
+
+def test_inline_assembly_that_waits_may_stand_twice() -> None:
+    wait = """{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared::cta.b64 P1, [m], 0;
+        @P1 bra DONE; bra LAB_WAIT; DONE: }"""
+    predicates = [item.dst for item in body(f"{wait} {wait}") if isinstance(item, MbarrierWait)]
+    assert len(set(predicates)) == 2
+
+
+def test_a_register_with_a_first_value_is_declared_outside_of_braces() -> None:
     with pytest.raises(InputError, match="declared at the start of a thread"):
-        body(line)
+        body("{ .reg .b32 r = 5; }")

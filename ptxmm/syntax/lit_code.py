@@ -41,6 +41,7 @@ from ptxmm.syntax.lit_mapa import is_mapa
 from ptxmm.syntax.lit_memory import Memory
 from ptxmm.syntax.lit_operands import Operands
 from ptxmm.syntax.lit_registers import declare
+from ptxmm.syntax.lit_scopes import with_own_registers
 from ptxmm.syntax.lit_spellings import complaint
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node, Step
@@ -73,6 +74,7 @@ class Code:
 
     def thread(self, steps: tuple[Step | Item, ...], after: str | None, start: int, end: int) -> Thread:
         """The thread with all its statements."""
+        steps = with_own_registers(steps)
         declare(self.registers, self.memory, [s for s in steps if isinstance(s, Item)])
         lowering = Lowering(self.source)
         drafts = lowering.run(tuple(s for s in steps if isinstance(s, Step)))

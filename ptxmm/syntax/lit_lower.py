@@ -104,7 +104,7 @@ class Lowering:
 
     def _check(self, step: Step | Item, depth: int) -> None:
         if isinstance(step, Item):
-            message = "registers are declared at the start of a thread"
+            message = "a register with a first value is declared at the start of a thread"
             raise self.source.error(message, step.start, step.end, "move this out of the braces")
         if depth > DEEPEST:
             raise self.source.error(f"nested more than {DEEPEST} deep", step.start, step.end)
