@@ -21,7 +21,8 @@ from ptxmm.errors import Span
 from ptxmm.events import Ending
 from ptxmm.options import Options
 from ptxmm.program import Atomic, Fence, Load, Order, Program, ProxyFence, Scope, Statement, Store
-from ptxmm.races.whatif import exchange
+from ptxmm.races.changes import exchange
+from ptxmm.report.dot import execution_dot
 from ptxmm.report.json import check_report
 from ptxmm.report.sarif import sarif_report
 from ptxmm.report.svg import execution_svg
@@ -237,10 +238,13 @@ def test_accesses_by_two_proxies_lack_a_proxy_fence() -> None:
 def test_a_copy_that_nobody_waits_for_is_not_ordered_by_program_order() -> None:
     test = program("d0.c0.b0: cp.async.ca.shared.global [s], [x], 4; ld.shared.u32 r0, [s]")
     (missing,) = races(test)["s"].missing
-    assert missing.lacks == ()
-    assert missing.why.startswith("nothing orders them: program order alone does not order")
+    assert missing.lacks == ("wait",)
+    assert missing.why.startswith("`ld.shared.u32 r0, [s]` (A, line 5) does not wait for the copy")
+    assert missing.why.endswith("before it, write `cp.async.wait_group 0`, behind the `commit_group` of that")
 
 
+MAP_FENCE = "fence.proxy.tensormap::generic"
+MAP_COPY = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"
 ASYNCHRONOUS = [
     ("async/bulk-store[none]", "proxy fence", "`fence.proxy.async` before it"),
     ("async/bulk-store-own[none]", "proxy fence", "`fence.proxy.async` before it"),
@@ -248,6 +252,33 @@ ASYNCHRONOUS = [
     ("async/bulk-overwrite[memory-fence]", "proxy fence", "`fence.proxy.async` before it"),
     ("async/bulk-load[relaxed]", "acquire", "`mbarrier.try_wait.parity.acquire.cta.shared::cta.b64`"),
     ("mbarrier/mbarrier-message[relaxed-arrive]", "release", "`mbarrier.arrive.release.cta.shared::cta.b64`"),
+    ("async/bulk-load[no-wait]", "wait", "wait for the phase of `m` in which that completes"),
+    (
+        "async/reuse-source[no-wait]",
+        "wait",
+        "write `cp.async.bulk.wait_group.read 0`, behind the `commit_group` of that",
+    ),
+    ("async/bulk-forward[read]", "wait", "write `cp.async.bulk.wait_group 0`, behind the `commit_group` of that"),
+    ("tensormap/map-publish[no-release]", "proxy fence", f"`{MAP_FENCE}.release.gpu` after it"),
+    ("tensormap/map-publish[no-acquire]", "proxy fence", f"`{MAP_FENCE}.acquire.gpu [D], 128` before it"),
+    ("tensormap/map-publish[narrow-acquire]", "scope", f"`{MAP_FENCE}.acquire.gpu`"),
+    ("tensormap/map-replace[in-place-no-release]", "proxy fence", f"`{MAP_FENCE}.release.cta` after it"),
+    ("tensormap/map-publish-replaced[narrow]", "scope", f"`{MAP_COPY}`"),
+    ("tensormap/map-host[not-acquired]", "proxy fence", f"`{MAP_FENCE}.acquire.sys [D], 128` before it"),
+    ("tensormap/map-host[narrow]", "scope", f"`{MAP_FENCE}.acquire.sys`"),
+    ("tensormap/map-kernels[release-alone]", "proxy fence", f"`{MAP_FENCE}.acquire.cta [D], 128` before it"),
+    ("tensormap/map-delegate[other-cta]", "proxy fence", f"`{MAP_FENCE}.acquire.gpu [D], 128` before it"),
+    ("tensormap/map-in-flight[none]", "wait", "wait for the phase of `m` in which that completes"),
+    (
+        "tensormap/map-in-flight[relaxed-wait]",
+        "acquire",
+        "`mbarrier.try_wait.parity.acquire.cta.shared::cta.b64`",
+    ),
+    (
+        "tensormap/map-in-flight-store[one-pending]",
+        "wait",
+        "write `cp.async.bulk.wait_group.read 0`, behind the `commit_group` of that",
+    ),
     ("cluster/remote-arrive[narrow-wait]", "scope", "`mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64`"),
 ]
 
@@ -265,6 +296,27 @@ def test_of_two_scopes_that_are_too_narrow_both_are_told() -> None:
     (test,) = (t for t in read_programs(LITMUS / "cluster/remote-arrive.lit") if t.variant == "defaults")
     (race,) = races(test).values()
     assert [missing.lacks for missing in race.missing] == [("scope",), ("scope",)]
+
+
+def test_both_halves_of_the_fence_of_a_tensor_map_may_be_missing() -> None:
+    found = {t.variant: races(t) for t in read_programs(LITMUS / "tensormap/map-publish.lit")}
+    assert not found["right"]
+    missing = found["neither"]["D"].missing
+    assert [one.instead for one in missing] == [
+        f"`{MAP_FENCE}.release.gpu` after it",
+        f"`{MAP_FENCE}.acquire.gpu [D], 128` before it",
+    ]
+
+
+def test_a_race_with_what_the_host_wrote_is_shown() -> None:
+    (test,) = (t for t in read_programs(LITMUS / "tensormap/map-host.lit") if t.variant == "narrow")
+    result = check(test, model("ptx-9.4"), ASKED)
+    text = " ".join(evidence(result, 200).split())
+    assert re.search(r"race on D: init and [a-z], read after write in this execution", text)
+    assert "has the scope .gpu, which does not include the host; write" in text
+    assert "init -> " in execution_dot(result.race.races[0].witness, test, result.race.races[0])
+    assert execution_svg(result.race.races[0].witness, test, result.race.races[0])
+    assert sarif_report([result])
 
 
 # --- the hazard ------------------------------------------------------------------------------------------------------

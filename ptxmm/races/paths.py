@@ -8,13 +8,24 @@ from dataclasses import dataclass
 
 from ptxmm.events import Event, same_cta
 from ptxmm.program import Bar, Barrier, ClusterBarrier, Const, Order, Program, Scope, Statement, WarpSync
-from ptxmm.races.whatif import BARRIERS, Draft, exchange
+from ptxmm.races.changes import exchange
+from ptxmm.races.whatif import BARRIERS, Draft
 from ptxmm.tags import includes
 
 PATHS, VISITS = 12, 3
 MEETINGS = ("sync_fence", "execbarcl", *BARRIERS)
-MET = frozenset({"reads", "barrier", "phase"})
-LINKS = {"reads": 0.1, "barrier": 0.1, "phase": 0.1, "chain": 2.0, "meet": 2.2, "join": 2.5, "unseen": 3.0}
+MET = frozenset({"reads", "barrier", "phase", "kernel"})
+LINKS = {
+    "reads": 0.1,
+    "barrier": 0.1,
+    "phase": 0.1,
+    "kernel": 0.1,
+    "await": 1.9,
+    "chain": 2.0,
+    "meet": 2.2,
+    "join": 2.5,
+    "unseen": 3.0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +56,35 @@ class Paths:
                 yield Link("phase", arrival, wait)
         yield from self._barriers()
         yield from self._joins()
+        yield from self._kernels()
+        yield from self._awaits()
         for read, write in draft.overwritten():
             one, other = by_id[read], by_id[write]
             data = one.order is Order.WEAK and other.order is Order.WEAK
             if one.thread != other.thread and not data and {read, write} != set(self.pair):
                 yield Link("unseen", write, read)
         yield from self._cuts()
+
+    def _kernels(self) -> Iterator[Link]:
+        """From the last event of a thread to the first one of a thread that starts when its kernel has ended."""
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for i, j in self.draft.pairs.get("api", ()):
+            key = self.by_id[i].thread, self.by_id[j].thread
+            one, other = found.get(key, (i, j))
+            found[key] = max(one, i, key=self.at.__getitem__), min(other, j, key=self.at.__getitem__)
+        yield from (Link("kernel", *pair) for pair in found.values())
+
+    def _awaits(self) -> Iterator[Link]:
+        """From the completion of a copy to an access of the pair in the CTA of its mbarrier: it could wait for that."""
+        threads = self.program.threads
+        for done in self.draft.events:
+            if done.issue < 0 or done.operation is None:
+                continue
+            owner = self.program.physical(done.virtual).owner
+            for access in (self.by_id[id] for id in self.pair):
+                other = access.thread not in (-1, done.thread)
+                if other and owner is not None and includes(Scope.CTA, owner, threads[access.thread].place):
+                    yield Link("await", done.id, access.id)
 
     def _cuts(self) -> Iterator[Link]:
         """From a write to the plain store of another thread that comes after it and could have been atomic."""

@@ -14,10 +14,12 @@ from itertools import combinations
 
 from ptxmm.encode import Encoding
 from ptxmm.events import Event
-from ptxmm.program import ClusterBarrier, Order, Proxy, ProxyFence
+from ptxmm.program import Addr, ClusterBarrier, Order, Proxy, ProxyFence, Scope
+from ptxmm.races.changes import Aligned, Change, Exchanged, Fenced, Joined, Meeting, Seen, Stronger, Waited
 from ptxmm.races.paths import MET, Link, Paths
-from ptxmm.races.strengths import levels, price_of
-from ptxmm.races.whatif import Aligned, Change, Draft, Exchanged, Fenced, Joined, Meeting, Seen, Stronger
+from ptxmm.races.strengths import levels, narrower, price_of
+from ptxmm.races.whatif import Draft
+from ptxmm.tags import includes
 
 WORK, LEAST_TRIALS = 40_000, 60
 BY_VIEW = frozenset({Proxy.TEXTURE, Proxy.SURFACE, Proxy.CONSTANT})
@@ -64,6 +66,9 @@ class Search:
         weak = [id for id in self.pair if self.by_id[id].order is Order.WEAK]
         if self.strong is not None and len(weak) < 2:
             found.append(self.strong)
+        for first, second in (self.pair, self.pair[::-1]):
+            remedy = self._along(first, second, (), 0.0) if self.by_id[first].thread < 0 else None
+            found += [remedy] if remedy is not None else []
         most = max(LEAST_TRIALS, WORK // len(self.draft.events))
         for cost, first, second, path in heapq.merge(self.paths.between(one, other), self.paths.between(other, one)):
             self.connected |= bool(path) and all(link.kind in MET for link in path)
@@ -100,12 +105,18 @@ class Search:
                     needed.append(Joined(link.source, link.target, self.paths.barrier(link)))
                 case "unseen":
                     needed.append(Seen(link.source, link.target))
+                case "await":
+                    needed.append(Waited(link.target, self.by_id[link.source].issue, link.source))
         optional: list[Change] = [
             change for event in self._on_the_way(first, second, path) for change in self._stronger(event)
         ]
+        if self.by_id[first].thread < 0:
+            optional += self._acquired(self.by_id[second])
         optional += [change for link in path for change in self._aligned(link)]
         optional += [change for link in path for change in self._arrived(link)]
         optional += self._proxy_fences(first, second)
+        optional += self._map_fences(first, second)
+        optional += self._waits(first, second, path)
         remedy = self._least(first, second, path, needed, list(dict.fromkeys(optional)), cost)
         return self._pruned(remedy) if remedy is not None and needed else remedy
 
@@ -117,6 +128,41 @@ class Search:
                 yield Fenced(event.issue, ProxyFence(kind=event.proxy.value), before)
             elif event.proxy in BY_VIEW and known:
                 yield Fenced(event.id, ProxyFence(kind=event.proxy.value), before)
+
+    def _map_fences(self, first: int, second: int) -> Iterator[Fenced]:
+        """The halves of the fence between a write of a tensor map and a copy through it; the host needs no release."""
+        write, read = self.by_id[first], self.by_id[second]
+        if write.kind != "W" or read.proxy is not Proxy.TENSORMAP:
+            return
+        if write.thread >= 0:
+            release = ProxyFence(kind="tensormap", order=Order.RELEASE, scope=Scope.SYS)
+            yield Fenced(first, release, before=False)
+        acquire = ProxyFence(kind="tensormap", order=Order.ACQUIRE, scope=Scope.SYS, address=Addr(read.object))
+        yield Fenced(read.issue, acquire, before=True, reads=second)
+
+    def _acquired(self, read: Event) -> Iterator[Stronger]:
+        """The fences before a copy in its thread, at their strongest."""
+        for event in self.draft.events:
+            if event.kind == "F" and event.thread == read.thread and self.at[event.id] < self.at[read.id]:
+                yield from self._stronger(event)
+
+    def _waits(self, first: int, second: int, path: tuple[Link, ...]) -> Iterator[Waited]:
+        """A wait of a copy's thread for it, before the access that is to come after it, or before the first link."""
+        copy, later = self.by_id[first], self.by_id[second]
+        if copy.issue < 0:
+            return
+        anchor = path[0].source if path else later.issue if later.issue >= 0 else second
+        done = [e for e in self.draft.events if e.issue == copy.issue and e.operation is not None]
+        if self.by_id[anchor].thread != copy.thread or self.at[anchor] <= self.at[copy.issue]:
+            return
+        yield from (Waited(anchor, copy.issue, one.id) for one in done if self._own(one))
+        if not done:
+            yield Waited(anchor, copy.issue, read=copy.kind == "R")
+
+    def _own(self, done: Event) -> bool:
+        """Whether the mbarrier of a completion is in the CTA of the thread that started the copy."""
+        owner = self.encoding.program.physical(done.virtual).owner
+        return owner is not None and includes(Scope.CTA, owner, self.encoding.program.threads[done.thread].place)
 
     def _pruned(self, remedy: Remedy) -> Remedy:
         """Without the changes that turned out not to be needed."""
@@ -137,7 +183,7 @@ class Search:
             for event in inner:
                 joint = (event.id == start and n > 0) or (event.id == end and n < len(path))
                 strong = event.order is not Order.WEAK and event.object in words
-                if event.thread == self.by_id[start].thread and (joint or event.kind == "F" or strong):
+                if event.thread == self.by_id[start].thread and (joint or event.kind == "F" or event.waits or strong):
                     found.append(event)
         return found
 
@@ -196,6 +242,10 @@ class Search:
     def _weakened(self, changes: list[Change], enough: Callable[[list[Change]], bool]) -> list[Change]:
         """Each instruction only as strong as it must be."""
         for n, change in enumerate(changes):
+            for other in narrower(change):
+                if enough([*changes[:n], other, *changes[n + 1 :]]):
+                    changes[n] = other
+                    break
             if isinstance(change, Stronger):
                 for statement in levels(self.encoding, change.was, strong=False):
                     weaker = Stronger(change.events, change.was, statement)

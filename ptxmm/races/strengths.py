@@ -5,8 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ptxmm.encode import Encoding
-from ptxmm.program import Atomic, Fence, Load, MbarrierArrive, MbarrierWait, Order, Proxy, Scope, Statement, Store
-from ptxmm.races.whatif import Aligned, Change, Fenced, Meeting, Stronger
+from ptxmm.program import (
+    Atomic,
+    Fence,
+    Load,
+    MbarrierArrive,
+    MbarrierWait,
+    Order,
+    Proxy,
+    ProxyFence,
+    Scope,
+    Statement,
+    Store,
+    TensormapCopy,
+)  # fmt: skip
+from ptxmm.races.changes import Aligned, Change, Fenced, Meeting, Stronger, Waited
 
 ORDERS: dict[type, tuple[Order, ...]] = {
     Load: (Order.WEAK, Order.RELAXED, Order.ACQUIRE),
@@ -22,6 +35,8 @@ ABOVE = {Order.ACQUIRE: (Order.ACQ_REL,), Order.RELEASE: (Order.ACQ_REL,)}
 
 def levels(encoding: Encoding, statement: Statement, *, strong: bool) -> list[Statement]:
     """An instruction at every strength above its own, the weakest first: by order, then by scope."""
+    if isinstance(statement, ProxyFence | TensormapCopy):
+        return wider(statement)
     if not isinstance(statement, Ranked):
         return []
     if isinstance(statement, Load | Store) and statement.proxy is not Proxy.GENERIC:
@@ -45,6 +60,26 @@ def levels(encoding: Encoding, statement: Statement, *, strong: bool) -> list[St
     return [one for one in (*found, *extra) if one != statement]
 
 
+def wider(statement: ProxyFence | TensormapCopy) -> list[Statement]:
+    """A half of the tensor map's fence at every wider scope, the narrowest first; other proxy fences have one scope."""
+    if isinstance(statement, ProxyFence) and statement.kind != "tensormap":
+        return []
+    scopes = list(Scope)
+    above = scopes[scopes.index(statement.scope) + 1 :] if statement.scope is not None else []
+    return [replace(statement, scope=scope) for scope in above]
+
+
+def narrower(change: Change) -> list[Change]:
+    """A fence that is put in, at every narrower scope, the narrowest first."""
+    if not isinstance(change, Fenced) or not isinstance(change.fence, ProxyFence) or change.fence.scope is None:
+        return []
+    scopes = list(Scope)
+    return [
+        replace(change, fence=replace(change.fence, scope=scope))
+        for scope in scopes[: scopes.index(change.fence.scope)]
+    ]
+
+
 def orders_of(statement: Ranked, *, strong: bool) -> list[Order]:
     """The orders that an instruction could name and that hold all that its own does; with `strong`, only the first."""
     own, ladder = statement.order, ORDERS[type(statement)]
@@ -63,4 +98,4 @@ def price_of(change: Change) -> float:
         weak = 0.4 if getattr(was, "order", None) is Order.WEAK else 0.0
         pairs = [("order", 1.1 + weak), ("scope", 0.0 if weak else 1.0), ("window", 1.2), ("reduction", 1.3)]
         return sum(price for name, price in pairs if getattr(was, name, None) != getattr(now, name, None))
-    return {Aligned: 1.5, Meeting: 1.1, Fenced: 1.0}.get(type(change), 0.0)
+    return {Aligned: 1.5, Meeting: 1.1, Fenced: 1.0, Waited: 1.2}.get(type(change), 0.0)

@@ -6,9 +6,8 @@ same operations run on certain pairs, as in `ptxmm.execution`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ptxmm.arith import Type
 from ptxmm.base import Base
 from ptxmm.encode import CAUSALITY, STRONG
 from ptxmm.evaluation import Evaluation, Value
@@ -17,7 +16,6 @@ from ptxmm.execution import Concrete, Unsettled
 from ptxmm.formula import Formulas
 from ptxmm.memory import Range
 from ptxmm.model import RELATIONS
-from ptxmm.program import Atomic, Order, ProxyFence, Scope, Statement, Store
 from ptxmm.relation import Rel, Symbolic
 
 BARRIERS = ("syncbar", "syncwarp", "syncbarcl")
@@ -117,131 +115,3 @@ def _pairs(one: Concrete, name: str) -> Pairs:
         return set()
     assert isinstance(value, Rel)
     return {(i, j) for i, j, _ in value.pairs()}
-
-
-# --- changes ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Stronger:
-    """The events of one instruction as if it were written as `statement`: order, scope, window, `atom` for `red`."""
-
-    events: tuple[int, ...]
-    was: Statement
-    statement: Statement
-
-    def apply(self, draft: Draft) -> None:
-        new = self.statement
-        order, scope = getattr(new, "order", Order.WEAK), getattr(new, "scope", None)
-        for id in self.events:
-            draft.change(replace(draft.event(id), statement=new, order=order, scope=scope))
-
-
-@dataclass(frozen=True, slots=True)
-class Aligned:
-    """An access as if it touched the bytes, by the name and the proxy, of the access `like`."""
-
-    read: int
-    like: int
-
-    def apply(self, draft: Draft) -> None:
-        like, read = draft.event(self.like), draft.event(self.read)
-        for id in (read.id, read.rmw):
-            if id >= 0:
-                event = draft.event(id)
-                draft.change(replace(event, where=like.where, cells=like.cells, virtual=like.virtual, proxy=like.proxy))
-        if (read.kind, like.kind) == ("R", "W"):
-            draft.reads |= {(read.id, cell): like.id for cell in like.cells if (read.id, cell) not in draft.reads}
-
-
-@dataclass(frozen=True, slots=True)
-class Exchanged:
-    """A store as if it were an `atom.exch`, which reads the write before it."""
-
-    store: int
-    source: int
-
-    def apply(self, draft: Draft) -> None:
-        write = draft.event(self.store)
-        statement = exchange(write.statement)
-        if statement is None:
-            return
-        read = replace(write, kind="R", statement=statement, order=statement.order, scope=statement.scope)
-        id = draft.insert(self.store, replace(read, rmw=self.store), before=True)
-        draft.change(replace(write, statement=statement, order=statement.order, scope=statement.scope))
-        draft.reads |= {(id, cell): self.source for cell in write.cells}
-
-
-def exchange(statement: Statement | None) -> Atomic | None:
-    """The atomic exchange that stores what a store of one element stores, where PTX has one."""
-    if not isinstance(statement, Store) or len(statement.values) != 1 or statement.type.bits not in (32, 64, 128):
-        return None
-    order = Order.RELAXED if statement.order is Order.WEAK else statement.order
-    return Atomic(
-        op="exch", dst=(None,), address=statement.address, operands=statement.values,
-        type=Type("b", statement.type.bits),
-        order=order, scope=statement.scope or Scope.GPU, guard=statement.guard, at=statement.at, text=statement.text,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A read as if it read from a write that it missed."""
-
-    write: int
-    read: int
-
-    def apply(self, draft: Draft) -> None:
-        common = set(draft.event(self.write).cells) & set(draft.event(self.read).cells)
-        draft.reads |= {(self.read, cell): self.write for cell in common}
-
-
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """Two barrier instructions as if they were one barrier, in one generation."""
-
-    first: int
-    second: int
-
-    def apply(self, draft: Draft) -> None:
-        for name in BARRIERS:
-            if name in draft.pairs:
-                draft.pairs[name].add((self.first, self.second))
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A barrier of a CTA that one thread passes after an event, and another before an event."""
-
-    first: int
-    second: int
-    statement: Statement
-
-    def apply(self, draft: Draft) -> None:
-        bars = []
-        for anchor, before in ((self.first, False), (self.second, True)):
-            bar = Event(0, "B", draft.event(anchor).thread, -1, 1, statement=self.statement)
-            bars.append(draft.insert(anchor, bar, before=before))
-        for name in BARRIERS[:2]:
-            if name in draft.pairs:
-                draft.pairs[name] |= {(bars[0], bars[1]), (bars[1], bars[0])}
-
-
-@dataclass(frozen=True, slots=True)
-class Fenced:
-    """One more fence, directly before or after an event."""
-
-    anchor: int
-    fence: Statement
-    before: bool
-
-    def apply(self, draft: Draft) -> None:
-        order, scope = getattr(self.fence, "order", Order.WEAK), getattr(self.fence, "scope", None)
-        thread, node = draft.event(self.anchor).thread, -1
-        event = Event(0, "F", thread, node, 1, statement=self.fence, order=order, scope=scope)
-        id = draft.insert(self.anchor, event, before=self.before)
-        if "inspace" in draft.pairs and isinstance(self.fence, ProxyFence) and self.fence.space is None:
-            draft.pairs["inspace"] |= {(e.id, id) for e in draft.events if e.kind in "RW"}
-
-
-Change = Stronger | Aligned | Exchanged | Seen | Meeting | Joined | Fenced

@@ -4,11 +4,41 @@ from __future__ import annotations
 
 from ptxmm.encode import Encoding
 from ptxmm.events import Event, same_cta
+from ptxmm.execution import mbarrier_name
 from ptxmm.isa_text import mnemonic
-from ptxmm.program import Atomic, Bar, Barrier, ClusterBarrier, Fence, Load, Order, Scope, Statement, Store, WarpSync
+from ptxmm.program import (
+    Addr,
+    AsyncCopy,
+    Atomic,
+    Bar,
+    Barrier,
+    ClusterBarrier,
+    Expr,
+    Fence,
+    Load,
+    Order,
+    ProxyFence,
+    Scope,
+    Statement,
+    Store,
+    TensormapCopy,
+    WarpSync,
+)  # fmt: skip
+from ptxmm.races.changes import (
+    Aligned,
+    Change,
+    Exchanged,
+    Fenced,
+    Joined,
+    Meeting,
+    Seen,
+    Stronger,
+    Waited,
+    exchange,
+)  # fmt: skip
 from ptxmm.races.remedies import Remedy, Search
 from ptxmm.races.strengths import Ranked
-from ptxmm.races.whatif import Aligned, Change, Draft, Exchanged, Fenced, Joined, Meeting, Seen, Stronger, exchange
+from ptxmm.races.whatif import Draft
 from ptxmm.tags import includes
 from ptxmm.verdict import Missing
 
@@ -71,24 +101,29 @@ class Words:
                 return self._meeting(self.of[one], self.of[other])
             case Joined(one, other, statement):
                 return self._join(self.of[one], self.of[other], statement)
+            case Fenced(anchor, ProxyFence(kind="tensormap") as fence):
+                return self._map(self.of[anchor], fence)
             case Fenced(anchor, fence, before):
                 return self._proxy(self.of[anchor], fence, before=before)
+            case Waited():
+                return self._wait(change)
 
     # --- instructions that fall short ---------------------------------------------------------------------------------
 
     def _stronger(self, change: Stronger) -> Missing:
         event = self.of[self._end(change.events)]
         was, now = change.was, change.statement
-        assert isinstance(was, Ranked)
-        assert isinstance(now, Ranked)
+        assert isinstance(was, Ranked | ProxyFence | TensormapCopy)
+        assert isinstance(now, Ranked | ProxyFence | TensormapCopy)
+        before, after = getattr(was, "order", None), getattr(now, "order", None)
         lacks, parts = [], []
-        if was.order is Order.WEAK:
+        if before is Order.WEAK:
             lacks.append("strength")
-            parts.append("is weak" + ("" if now.order is not Order.RELAXED else ", and so synchronises with nobody"))
-        if now.order in RELEASING and was.order not in RELEASING:
+            parts.append("is weak" + ("" if after is not Order.RELAXED else ", and so synchronises with nobody"))
+        if after in RELEASING and before not in RELEASING:
             lacks.append("release")
             parts.append(f"releases nothing that {self._thread(event)} did before it")
-        if now.order in ACQUIRING and was.order not in ACQUIRING:
+        if after in ACQUIRING and before not in ACQUIRING:
             lacks.append("acquire")
             seen = self._seen(event)
             parts.append(
@@ -121,9 +156,11 @@ class Words:
         """The other threads of the path that a scope leaves out."""
         assert self.remedy is not None
         ends = [self.remedy.first, self.remedy.second, *(i for k in self.remedy.path for i in (k.source, k.target))]
-        threads = [self.program.threads[i] for i in dict.fromkeys(self.of[id].thread for id in ends)]
+        found = dict.fromkeys(self.of[id].thread for id in ends)
+        threads = [self.program.threads[index] for index in found if index >= 0]
         mine = self.program.threads[event.thread].place
         out = [f"{t.name} @ {t.place}" for t in threads if not includes(scope, mine, t.place)]
+        out += ["the host"] if -1 in found else []
         return " and ".join(out)
 
     def _fence(self, change: Stronger, lacks: list[str]) -> str:
@@ -202,6 +239,30 @@ class Words:
         why = f"{self._where(access)} goes through the {proxy} proxy without a proxy fence; write {instead}"
         return Missing(("proxy fence",), access.id, self._thread(access), _line(access), _text(access), why, instead)
 
+    def _map(self, event: Event, fence: ProxyFence) -> Missing:
+        """A half of the tensor map's fence."""
+        written = f"{mnemonic(fence)}" + (f" [{_name(fence.address)}], 128" if fence.address is not None else "")
+        if fence.order is Order.RELEASE:
+            instead = f"`{written}` after it"
+            why = f"{self._where(event)} changes a tensor map and does not publish it to copies; write {instead}"
+        else:
+            instead = f"`{written}` before it"
+            why = f"{self._where(event)} goes through a tensor map that nobody acquired for it; write {instead}"
+        return Missing(("proxy fence",), event.id, self._thread(event), _line(event), _text(event), why, instead)
+
+    def _wait(self, change: Waited) -> Missing:
+        """A wait for a copy."""
+        access, start = self.of[change.anchor], self.of[change.start]
+        if change.completion >= 0:
+            name = mbarrier_name(self.program, self.of[change.completion].object)
+            instead = f"wait for the phase of `{name}` in which that completes"
+        else:
+            bulk = not isinstance(start.statement, AsyncCopy) or start.statement.bulk
+            group = "cp.async.bulk.wait_group" if bulk else "cp.async.wait_group"
+            instead = f"write `{group}{'.read' if bulk and change.read else ''} 0`, behind the `commit_group` of that"
+        why = f"{self._where(access)} does not wait for the copy {self._where(start)}; before it, {instead}"
+        return Missing(("wait",), access.id, self._thread(access), _line(access), _text(access), why, instead)
+
     # --- names --------------------------------------------------------------------------------------------------------
 
     def _thread(self, event: Event) -> str:
@@ -228,6 +289,12 @@ def _spelled(statement: Statement) -> str:
     head = statement.text.split("[")[0]
     space = next((s for s in ("shared::cluster", "shared::cta", "shared", "global") if f".{s}." in head + "."), "")
     return mnemonic(statement, space if not isinstance(statement, Fence) else "")
+
+
+def _name(address: Expr) -> str:
+    """The object that an address in the text of a remedy names."""
+    assert isinstance(address, Addr)
+    return address.name
 
 
 def bytes_of(event: Event) -> str:

@@ -93,7 +93,8 @@ def race_sentences(layout: Layout, race: Race) -> list[str]:
     label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
     mixed = " (mixed sizes)" if race.mixed else ""
     hazard = f", {race.hazard} in this execution" if race.hazard else ""
-    pair = f"race on {race.on}{mixed}: {label[race.first]} and {label[race.second]}{hazard}"
+    first, second = (label.get(one, INIT) for one in (race.first, race.second))
+    pair = f"race on {race.on}{mixed}: {first} and {second}{hazard}"
     missing = [
         (f"missing at {label[one.event]}: " if one.lacks and one.event in label else "") + one.why
         for one in race.missing

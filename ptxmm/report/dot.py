@@ -38,7 +38,7 @@ def _body(layout: Layout, race: Race | None) -> Iterator[str]:
     if race is not None:
         label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
         style = f'label="race", color="{COLOURS["race"]}", style=dashed, dir=none, constraint=false'
-        yield f"{label[race.first]} -> {label[race.second]} [{style}];"
+        yield f"{label.get(race.first, INIT)} -> {label.get(race.second, INIT)} [{style}];"
 
 
 def _cluster(number: int, column: Column) -> Iterator[str]:

@@ -46,7 +46,7 @@ def execution_svg(
 def _race_edge(layout: Layout, race: Race | None) -> Iterator[Edge]:
     if race is not None:
         label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
-        yield Edge("race", label[race.first], label[race.second])
+        yield Edge("race", label.get(race.first, INIT), label.get(race.second, INIT))
 
 
 def _colour(name: str) -> str:
