@@ -87,9 +87,9 @@ def roles(ptx: str) -> list[Role]:
     """The roles of a kernel, each with the test's own instructions; of an entry, those of its first kernel."""
     lines = ptx.splitlines()
     others = next((n for n, text in enumerate(lines) if text.startswith("KERNEL1:")), len(lines))
-    starts = [n for n, text in enumerate(lines[:others]) if re.match(r"ROLE\d+:", text)]
+    starts = {int(m[1]): n for n, text in enumerate(lines[:others]) if (m := re.match(r"ROLE(\d+):", text))}
     found = []
-    for index, start in enumerate(starts):
+    for index, start in sorted(starts.items()):
         end = next(n for n in range(start, others) if lines[n].startswith(f"DONE{index}:"))
         first = max((n for n in range(start, end) if re.match(r"(MET|BEGIN)_\w+:", lines[n])), default=start)
         found.append(_role(f"thread {index}", lines, first + 1, end))

@@ -25,6 +25,7 @@ from ptxmm.program import (
     ClusterBarrier,
     Exit,
     Fence,
+    GridDependency,
     Load,
     MbarrierArrive,
     MbarrierWait,
@@ -169,7 +170,7 @@ def _relaxed(statement: Statement, around: Around) -> Statement | None:
             return None
         case Fence() | ProxyFence():
             return statement if _needed(statement, around) else None
-        case WaitGroup():
+        case WaitGroup() | GridDependency(wait=True):
             return None
         case (
             Load(order=Order.ACQUIRE)

@@ -97,6 +97,10 @@ class Gpu:
         made.record()
         return made
 
+    def stream(self) -> int:
+        """The stream of launches, as the driver knows it."""
+        return int(self.cupy.cuda.get_current_stream().ptr)
+
     def wait(self, event: Any | None = None) -> None:
         """Wait until all launches have ended; `Hung` where one does not."""
         event = event if event is not None else self.event()

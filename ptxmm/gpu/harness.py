@@ -35,7 +35,7 @@ HEADER = 256
 """Bytes before the first meeting point: a count of failed meetings, and from byte 64 zeros."""
 
 MEETING = 32
-"""Bytes from one team's meeting point to the next."""
+"""Bytes from one team's meeting points to the next: a word for each launch of a pass."""
 
 
 def prologue(code: Code, layout: Layout, zeros: int) -> None:
@@ -79,6 +79,7 @@ def prologue(code: Code, layout: Layout, zeros: int) -> None:
     add("setp.eq.u32 lead, lane, 0" if layout.packed else "setp.eq.u32 lead, lane, lane")
     point = register("point", 64)
     add(f"mad.wide.u32 {point}, team, {MEETING}, sync", f"add.s64 {point}, {point}, {HEADER}")
+    add(f"mad.wide.u32 {point}, stage, 4, {point}")
     add("mov.u32 meetings, met", f"mov.u32 {register('polls', 32)}, {POLLS}")
     for name in COUNTERS:
         if name != "unlisted":
@@ -93,11 +94,11 @@ def _row(code: Code, start: int, size: int) -> str:
     return place
 
 
-def meet(code: Code, layout: Layout, *, ordered: bool, fences: tuple[str, ...] = ()) -> None:
-    """All threads of the team come to this point; `ordered` makes what they did before visible behind it."""
+def meet(code: Code, layout: Layout, seats: int, *, ordered: bool, fences: tuple[str, ...] = ()) -> None:
+    """So many threads of the team come to this point; `ordered` makes what they did before visible behind it."""
     add, seen, enough, tries = code.add, code.fresh(32), code.fresh(0), code.fresh(32)
     poll, met = code.label("POLL"), code.label("MET")
-    add(f"add.u32 meetings, meetings, {len(layout.seats)}", *fences)
+    add(f"add.u32 meetings, meetings, {seats}", *fences)
     if layout.packed:
         add("bar.warp.sync 0xffffffff", f"@!lead bra {met}")
     if ordered:

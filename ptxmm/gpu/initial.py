@@ -32,8 +32,8 @@ class Rounds:
     locate: Callable[[], None]
 
 
-def initialise(program: Program, layout: Layout, code: Code, rounds: Rounds) -> None:
-    """Write the initial values: global memory of a round by the thread that counts it, shared memory in its CTA."""
+def initialise_global(program: Program, layout: Layout, code: Code, rounds: Rounds) -> None:
+    """Write the initial values in global memory: those of a round by the thread that counts it."""
     loop = rounds.open("role")
     rounds.locate()
     for place, item in enumerate(global_objects(program)):
@@ -41,7 +41,13 @@ def initialise(program: Program, layout: Layout, code: Code, rounds: Rounds) -> 
         code.add(f"mad.lo.s64 {at}, array, {place}, here")
         _store(program, layout, code, item, "global", at)
     rounds.close(loop, len(program.threads))
-    shared = [item for item in program.objects if item.space is Space.SHARED]
+    if any(item.tensormap is not None and item.space is Space.GLOBAL for item in program.objects):
+        code.add("fence.proxy.tensormap::generic.release.gpu")
+
+
+def initialise_shared(program: Program, layout: Layout, code: Code, rounds: Rounds, threads: tuple[int, ...]) -> None:
+    """Write the initial values in the shared memory of the CTAs of some threads: each by its first thread."""
+    shared = [item for item in program.objects if item.space is Space.SHARED and host_of(program, item) in threads]
     for host in sorted({host_of(program, item) for item in shared}):
         past, other = code.label("PAST"), code.fresh(PREDICATE)
         code.add(f"setp.ne.u32 {other}, role, {host}", f"@{other} bra {past}")
@@ -56,7 +62,7 @@ def initialise(program: Program, layout: Layout, code: Code, rounds: Rounds) -> 
         code.add(f"{past}:")
     if layout.cluster_size > 1 and any(item.mbarrier is not None for item in shared):
         code.add("fence.mbarrier_init.release.cluster")
-    if any(item.tensormap is not None for item in program.objects):
+    if any(item.tensormap is not None for item in shared):
         code.add("fence.proxy.tensormap::generic.release.gpu")
 
 

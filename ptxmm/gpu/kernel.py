@@ -19,7 +19,7 @@ ENTRY = "litmus"
 PARAMETERS = (
     ("memory", 64), ("stride", 64), ("slot", 32), ("results", 64), ("sync", 64), ("table", 64), ("scratch", 64),
     ("templates", 64), ("alias", 64), ("first", 32), ("met", 32), ("units", 32), ("rounds", 32), ("passes", 32),
-    ("turn", 32), ("preload", 32), ("busy", 32), ("patience", 64), ("seed", 32),
+    ("turn", 32), ("preload", 32), ("busy", 32), ("patience", 64), ("seed", 32), ("stage", 32),
 )  # fmt: skip
 """Parameters of one kernel, in order."""
 
@@ -31,10 +31,10 @@ DIVISION = (("every", 32), ("enough", 32), ("half", 32), ("flipped", 32), ("chos
 class Kernel:
     """What one test does in a launch, as PTX: `registers` are declared in its scope, `lines` are its code.
 
-    `meetings` is how often a team meets in a pass beyond once a round. `result_bytes` are those of a copy's results,
-    `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many words of 64 bits
-    each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps describe,
-    `aliased` that global memory has a second address.
+    `meetings` is how often a team meets in each launch of a pass beyond once a round. `result_bytes` are those of a
+    copy's results, `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many
+    words of 64 bits each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps
+    describe, `aliased` that global memory has a second address.
     """
 
     registers: tuple[str, ...]
@@ -42,7 +42,7 @@ class Kernel:
     layout: Layout
     columns: tuple[Column, ...]
     words: tuple[int, ...]
-    meetings: int
+    meetings: tuple[int, ...]
     result_bytes: int
     objects: int
     object_bytes: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxmm.gpu import dependents
 from ptxmm.gpu.counting import Tally
 from ptxmm.gpu.device import Gpu
 from ptxmm.gpu.harness import COPIES, COUNTED, COUNTERS, KEYS, STATES, VALUES
@@ -12,6 +13,7 @@ from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.log import Profile
 from ptxmm.gpu.maps import encoded
 from ptxmm.gpu.shape import Shape
+from ptxmm.gpu.stages import Stage
 from ptxmm.gpu.stress import FIRST, WORDS
 
 LAUNCH = 1.5e-3
@@ -49,26 +51,33 @@ class Side:
         for number, described in enumerate(kernel.maps):
             content = gpu.numpy.frombuffer(encoded(described, self.memory.data.ptr), gpu.numpy.uint8)
             self.templates[number * MAP_BYTES : (number + 1) * MAP_BYTES] = gpu.cupy.asarray(content)
-        self.met, self.expected, self.launches = 0, 0, 0
+        self.met = [0] * len(kernel.layout.stages)
+        self.expected, self.launches = 0, 0
 
-    def arguments(self, passes: int, seed: int) -> tuple[Any, ...]:
-        """The parameters of the kernel for the next launch."""
+    def arguments(self, passes: int, seed: int, stage: int) -> tuple[Any, ...]:
+        """The parameters of the kernel for the next launch; where a pass has several, of one stage."""
+        met = self.met[stage - 1] if 0 < stage <= len(self.met) else self.met[0]
         u32, u64, s = self.gpu.numpy.uint32, self.gpu.numpy.uint64, self.shape
         pointers = [b.data.ptr for b in (self.results, self.sync, self.table, self.scratch, self.templates)]
         memory = -(-self.memory.data.ptr // 256) * 256
         return (
             u64(memory), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers), u64(self.alias % (1 << 64)),
-            u32(self.gpu.epoch), u32(self.met % (1 << 32)), u32(s.units), u32(s.rounds), u32(passes), u32(s.turn),
+            u32(self.gpu.epoch), u32(met % (1 << 32)), u32(s.units), u32(s.rounds), u32(passes), u32(s.turn),
             u32(PRELOADS[self.profile.preload]), u32(self.profile.busy), u64(PATIENCE), u32(seed % (1 << 32)),
+            u32(stage),
         )  # fmt: skip
 
-    def launched(self, passes: int) -> int:
-        """Count a launch; how many threads of the harness say in it that they have ended."""
-        s, seats = self.shape, len(self.kernel.layout.seats)
-        self.met += seats * passes * (s.rounds + self.kernel.meetings)
-        self.expected += s.instances * passes
+    def launched(self, passes: int) -> None:
+        """Count a launch, or all launches of a pass."""
+        for number, (stage, meetings) in enumerate(zip(self.kernel.layout.stages, self.kernel.meetings, strict=True)):
+            self.met[number] += len(stage.threads) * passes * (self.shape.rounds + meetings)
+        self.expected += self.shape.instances * passes
         self.launches += 1
-        return seats * s.teams
+
+    @property
+    def ends(self) -> int:
+        """How many threads of the harness say in a launch that they have ended."""
+        return len(self.kernel.layout.seats) * self.shape.teams
 
     def seen(self, *, failing: bool) -> int:
         """How often the formula held so far, or with `failing` did not: a look at the counters alone."""
@@ -108,19 +117,43 @@ class Launch:
 
     def __call__(self, passes: int, seed: int) -> None:
         """Launch; where there are two sides, they change places from launch to launch."""
+        stages = self.present[0].kernel.layout.stages
+        if len(stages) == 1:
+            self._launch(passes, seed)
+            self._launched(passes)
+        else:
+            for _ in range(passes):
+                self._pass(seed, stages)
+        self.flipped = len(self.present) > 1 and not self.flipped
+
+    def _pass(self, seed: int, stages: tuple[Stage, ...]) -> None:
+        """The launches of a pass: initial values, the stages of the test, and counting."""
+        self._launch(1, seed, 0)
+        for number, stage in enumerate(stages, 1):
+            self._launch(1, seed, number, dependent=stage.dependent)
+        self._launch(1, seed, len(stages) + 1)
+        self._launched(1)
+
+    def _launched(self, passes: int) -> None:
+        for side in self.present:
+            side.launched(passes)
+        self.gpu.epoch += passes
+
+    def _launch(self, passes: int, seed: int, stage: int = 0, *, dependent: bool = False) -> None:
         u32, first = self.gpu.numpy.uint32, self.present[0]
         arguments: list[Any] = []
         for side in self.sides if self.kernels > 1 else self.present:
-            arguments += (side or first).arguments(passes, seed)
+            arguments += (side or first).arguments(passes, seed, stage)
         every, blocks = first.profile.stress, first.shape.units * first.kernel.layout.clusters
         played = blocks * len(self.present)
         half = blocks if len(self.present) > 1 else (played if self.sides[0] is not None else 0)
-        threads = sum(side.launched(passes) for side in self.present)
-        self.gpu.ended += threads if every else 0
+        self.gpu.ended += sum(side.ends for side in self.present) if every else 0
         arguments += [u32(each) for each in (every, self.gpu.ended % (1 << 32), half, self.flipped, self.chosen)]
         clusters = played + (played // (every - 1) if every else 0)
         grid = (clusters * first.kernel.layout.cluster_size, 1, 1)
         dynamic = max(side.shape.dynamic for side in self.present)
-        self.function(grid, (first.shape.threads, 1, 1), tuple(arguments), dynamic)
-        self.gpu.epoch += passes
-        self.flipped = len(self.present) > 1 and not self.flipped
+        block = (first.shape.threads, 1, 1)
+        if dependent:
+            dependents.launch(self.function, self.gpu.stream(), grid, block, tuple(arguments), dynamic)
+        else:
+            self.function(grid, block, tuple(arguments), dynamic)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ptxmm.arith import U32
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.stages import Stage, stages
 from ptxmm.program import (
     Addr,
     AsyncCopy,
@@ -18,7 +19,6 @@ from ptxmm.program import (
     Exit,
     Expr,
     Foreign,
-    GridDependency,
     Place,
     Program,
     Proxy,
@@ -34,7 +34,7 @@ WARP = 32
 WARPS = 8
 """Warps of a CTA that tests without barriers share."""
 
-Cta = tuple[int, int]
+Cta = tuple[tuple[int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Layout:
     A team is the warps that run copies of the test together: with `packed`, a copy in each lane, so that a thread of
     the test is a warp and 32 copies run side by side; else one copy, and the lanes that play no part exit at the start.
     `teams` teams share a CTA of `warps` warps each. `shared` has the byte offset of each shared object in a copy's
-    slot of `shared_size` bytes, the same in each CTA.
+    slot of `shared_size` bytes, the same in each CTA. `stages` are the launches that play the test, one in most cases.
     """
 
     seats: tuple[Seat, ...]
@@ -65,6 +65,12 @@ class Layout:
     teams: int
     shared: dict[str, int]
     shared_size: int
+    stages: tuple[Stage, ...]
+
+    @property
+    def dependent(self) -> bool:
+        """Whether a launch starts when the one before it says so: each CTA then runs one copy, once."""
+        return any(stage.dependent for stage in self.stages)
 
     @property
     def copies(self) -> int:
@@ -91,7 +97,7 @@ def layout(program: Program) -> Layout:
     """The shape of a launch; Unsupported says what one GPU, or this harness, cannot do."""
     _ensure_one_grid(program)
     ctas = _ctas(program)
-    groups: dict[int, list[Cta]] = {}
+    groups: dict[tuple[int, int], list[Cta]] = {}
     for cta in ctas:
         groups.setdefault(cta[0], []).append(cta)
     numbers = {cluster: number for number, cluster in enumerate(groups)}
@@ -102,21 +108,24 @@ def layout(program: Program) -> Layout:
     warps = max(seat.warp for _, seat in seats) + 1
     meets = any(isinstance(s, Barrier | ClusterBarrier) for thread in program.threads for s in thread.body)
     shared, size = _shared(program)
+    launches = stages(program)
+    alone = any(stage.dependent for stage in launches)
     return Layout(
         seats=tuple(seat for _, seat in sorted(seats)),
-        packed=all(_packs(thread) for thread in program.threads),
+        packed=not alone and all(_packs(thread) for thread in program.threads),
         clusters=len(groups),
         cluster_size=max(map(len, groups.values())),
         warps=warps,
-        teams=1 if meets else max(1, WARPS // warps),
+        teams=1 if meets or alone else max(1, WARPS // warps),
         shared=shared,
         shared_size=size,
+        stages=launches,
     )
 
 
 def cta_of(place: Place) -> Cta:
-    """What tells CTAs apart on one device."""
-    return (place.cluster, place.cta)
+    """What tells CTAs apart on one device: the cluster, by its kernel and number, and the rank."""
+    return ((place.kernel, place.cluster), place.cta)
 
 
 def _short_addresses(program: Program) -> bool:
@@ -141,7 +150,6 @@ def _ensure_one_grid(program: Program) -> None:
     reasons = (
         (program.hardware.skip is not None, program.hardware.skip or ""),
         (len(devices) > 1, "it needs several GPUs"),
-        (len({t.place.kernel for t in program.threads}) > 1 or bool(program.launches), "it needs several kernels"),
         (any(t.after is not None for t in program.threads), "a CTA starts after another has ended"),
         (bool(views), f"it has views through other proxies ({', '.join(sorted(views))})"),
         (_short_addresses(program), "it has addresses of shared memory in 32 bits"),
@@ -167,8 +175,6 @@ def _ensure_one_grid(program: Program) -> None:
                 raise Unsupported(statement.reason)
             if isinstance(statement, AsyncCopy) and len(statement.coordinates) > 1:
                 raise Unsupported("it copies boxes of several dimensions")
-            if isinstance(statement, GridDependency):
-                raise Unsupported("it needs several kernels")
 
 
 def _aligned_lanes(program: Program) -> bool:

@@ -36,7 +36,7 @@ class Results:
         self.judged: list[Body] = []
         self.status: dict[int, int] = {}
         self.places = self._result_places()
-        self.meetings = 0
+        self.meetings = [0] * len(self.layout.stages)
 
     def locate(self, *, turned: bool) -> None:
         """The slot of this lane in this round."""
@@ -113,12 +113,12 @@ class Results:
         use = code.fresh(PREDICATE)
         code.add(f"setp.eq.u64 {use}, waste, 0x5ca1ab1e0ddba11", f"@{use} st.global.u64 [scratch], waste")
 
-    def hand_over_shared(self) -> None:
-        """What shared memory holds in the end becomes a result, through a thread of its CTA."""
+    def hand_over_shared(self, threads: tuple[int, ...]) -> None:
+        """What the shared memory of CTAs of some threads holds in the end becomes a result, through one of them."""
         for column, place in self.places.items():
-            if isinstance(column, FinalReg):
+            number = -1 if isinstance(column, FinalReg) else host_of(self.program, self.program.physical(column.name))
+            if isinstance(column, FinalReg) or number not in threads:
                 continue
-            number = host_of(self.program, self.program.physical(column.name))
             past, code = self.code.label("PAST"), self.code
             other = code.fresh(PREDICATE)
             code.add(f"setp.ne.u32 {other}, role, {number}", f"@{other} bra {past}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
-from ptxmm.gpu.initial import Rounds, initialise, map_shape, maps
+from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, map_shape, maps
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.names import OPAQUE
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
+from ptxmm.gpu.stages import Stage
 from ptxmm.program import (
     Addr,
     Expr,
@@ -57,7 +58,7 @@ class _Writer(Results):
             layout=self.layout,
             columns=self.columns,
             words=tuple(2 if self.types[column].bits == 128 else 1 for column in self.columns),
-            meetings=self.meetings,
+            meetings=tuple(self.meetings),
             result_bytes=self.result_bytes,
             objects=sum(item.space is Space.GLOBAL for item in self.program.objects),
             object_bytes=max((o.size for o in self.program.objects if o.space is Space.GLOBAL), default=4),
@@ -81,13 +82,24 @@ class _Writer(Results):
             code.register(name, bits)
         for name in ("array", "here", "all", "results_here", "shared_here", "waste"):
             code.register(name, 64)
-        more, copies = code.fresh(PREDICATE), code.fresh(32)
+        copies = code.fresh(32)
         add(
             "mov.u64 array, stride",
             f"mul.lo.u32 {copies}, teams, rounds",
             f"mul.wide.u32 all, {copies}, {shape.copies}",
         )
-        add("mov.u32 pass, 0", "mov.u64 waste, 0", "PASS:")
+        add("mov.u64 waste, 0")
+        if len(self.layout.stages) > 1:
+            self._staged()
+        else:
+            self._passes()
+        harness.epilogue(code)
+
+    def _passes(self) -> None:
+        """All passes of a launch that plays the whole test."""
+        code, add, everyone = self.code, self.code.add, self.layout.stages[0]
+        more = code.fresh(PREDICATE)
+        add("mov.u32 pass, 0", "PASS:")
         add("add.u32 epoch, first, pass", "shl.b32 epoch, epoch, 4")
         odd, bytes_ = code.fresh(32), code.fresh(64)
         add(
@@ -97,42 +109,80 @@ class _Writer(Results):
         )
         add(f"mad.lo.u64 results_here, results_here, {bytes_}, results")
         if self.initial is None:
-            self._initial()
-        self._rounds()
-        self._meet(ordered=True)
-        if any(isinstance(c, FinalMem) and self.is_shared(c) for c in self.columns):
-            self.hand_over_shared()
-            self._meet(ordered=True)
+            initialise_global(self.program, self.layout, code, self._each())
+            initialise_shared(self.program, self.layout, code, self._each(), everyone.threads)
+            self._meet(everyone, ordered=True)
+        self._rounds(everyone)
+        self._meet(everyone, ordered=True)
+        if self._asks_shared(everyone):
+            self.hand_over_shared(everyone.threads)
+            self._meet(everyone, ordered=True)
         self._count()
         add("add.u32 pass, pass, 1", f"setp.lt.u32 {more}, pass, passes", f"@{more} bra PASS")
-        harness.epilogue(code)
 
-    def _meet(self, *, ordered: bool) -> None:
-        self.meetings += ordered
-        harness.meet(self.code, self.layout, ordered=ordered, fences=(ASYNC,) if ordered and self.asynchronous else ())
+    def _staged(self) -> None:
+        """One launch of a pass that has several: initial values, then each stage of the test, then counting."""
+        code, add = self.code, self.code.add
+        other, played = code.fresh(PREDICATE), len(self.layout.stages)
+        add("shl.b32 epoch, first, 4", "mov.u64 results_here, results")
+        for number in range(played + 2):
+            past = code.label("STAGE")
+            add(f"setp.ne.u32 {other}, stage, {number}", f"@{other} bra {past}")
+            if not number and self.initial is None:
+                initialise_global(self.program, self.layout, code, self._each())
+            if 0 < number <= played:
+                self._stage(self.layout.stages[number - 1], past)
+            if number > played:
+                self._count()
+            add(f"{past}:")
 
-    def _initial(self) -> None:
-        """Write the initial values: those in global memory by the thread that counts the round, others in their CTA."""
-        rounds = Rounds(self.each_round, self.close, lambda: self.locate(turned=False))
-        initialise(self.program, self.layout, self.code, rounds)
-        self._meet(ordered=True)
+    def _stage(self, stage: Stage, past: str) -> None:
+        """One stage of the test: threads of others pass by; shared memory lives as long as the launch."""
+        code, plays = self.code, self.code.fresh(PREDICATE)
+        for thread in stage.threads:
+            here = code.fresh(PREDICATE)
+            code.add(f"setp.eq.u32 {here}, role, {thread}")
+            code.add(f"or.pred {plays}, {plays}, {here}" if thread != stage.threads[0] else f"mov.pred {plays}, {here}")
+        code.add(f"@!{plays} bra {past}")
+        before = len(code.lines)
+        initialise_shared(self.program, self.layout, code, self._each(), stage.threads)
+        if len(code.lines) > before:
+            self._meet(stage, ordered=True)
+        self._rounds(stage)
+        if self._asks_shared(stage):
+            self._meet(stage, ordered=True)
+            self.hand_over_shared(stage.threads)
 
-    def _rounds(self) -> None:
+    def _each(self) -> Rounds:
+        return Rounds(self.each_round, self.close, lambda: self.locate(turned=False))
+
+    def _asks_shared(self, stage: Stage) -> bool:
+        """Whether a final state has shared memory of some thread's CTA."""
+        asked = [c for c in self.columns if isinstance(c, FinalMem) and self.is_shared(c)]
+        return any(host_of(self.program, self.program.physical(column.name)) in stage.threads for column in asked)
+
+    def _meet(self, stage: Stage, *, ordered: bool) -> None:
+        self.meetings[self.layout.stages.index(stage)] += ordered
+        fences = (ASYNC,) if ordered and self.asynchronous else ()
+        harness.meet(self.code, self.layout, len(stage.threads), ordered=ordered, fences=fences)
+
+    def _rounds(self, stage: Stage) -> None:
         code, add = self.code, self.code.add
         loop = self.each_round("0")
         self.locate(turned=True)
-        chosen = code.fresh(PREDICATE)
-        for body in self.bodies[1:]:
+        chosen, played = code.fresh(PREDICATE), code.label("PLAYED")
+        bodies = [self.bodies[number] for number in stage.threads]
+        for body in bodies[1:]:
             add(f"setp.eq.u32 {chosen}, role, {body.number}", f"@{chosen} bra ROLE{body.number}")
-        for body in self.bodies:
+        for body in bodies:
             add(f"ROLE{body.number}:")
             code.lines += body.pre
-            self._meet(ordered=False)
+            self._meet(stage, ordered=False)
             busy(self.program, body)
             code.lines += [*body.main, *body.after]
             self.hand_over(body)
-            add("bra PLAYED")
-        add("PLAYED:")
+            add(f"bra {played}")
+        add(f"{played}:")
         if self.layout.packed:
             add("bar.warp.sync 0xffffffff")
         self.close(loop, 1)

@@ -20,6 +20,7 @@ from ptxmm.program import (
     Barrier,
     ClusterBarrier,
     Fence,
+    GridDependency,
     Load,
     Order,
     Program,
@@ -134,6 +135,8 @@ def only_orders(statement: Statement) -> bool:
             return True
         case Barrier(kind=kind):
             return kind is not Bar.RED
+        case GridDependency(wait=waits_for_it):
+            return waits_for_it
         case Load(dst=dst):
             return all(name is None for name in dst)
     return False

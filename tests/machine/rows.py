@@ -188,6 +188,7 @@ ROWS: dict[str, Row] = {
     "fence": _nothing,
     "membar": _nothing,
     "prefetch": _nothing,
+    "griddepcontrol": _nothing,
     "nanosleep": _sleep,
     "vote": _meet,
     "match": _meet,

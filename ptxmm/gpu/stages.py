@@ -1,0 +1,47 @@
+"""Several kernels in one test: which of them one launch plays, and which launches follow each other.
+
+Kernels run in a stream in the order of their numbers, each after all of those before it; `with` puts one beside the
+one before it, in the same launch; `dependent` lets one start when the one before it says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxmm.errors import Unsupported
+from ptxmm.program import Program
+
+MOST = 8
+"""Launches of a pass at most: each has a meeting point of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Kernels that one launch plays: the numbers of their threads.
+
+    A `dependent` launch may start before the one before it has ended.
+    """
+
+    threads: tuple[int, ...]
+    dependent: bool = False
+
+
+def stages(program: Program) -> tuple[Stage, ...]:
+    """The launches that play a test, in order; Unsupported where they are in no such order."""
+    kernels = sorted({thread.place.kernel for thread in program.threads})
+    told = {second: (kind, first) for second, kind, first in program.launches}
+    groups: list[tuple[list[int], bool]] = []
+    for kernel in kernels:
+        kind, first = told.get(kernel, ("", -1))
+        if kind and (not groups or first not in groups[-1][0]):
+            raise Unsupported("its kernels are launched in an order that is not one of launches of one stream")
+        if kind == "with":
+            groups[-1][0].append(kernel)
+        else:
+            groups.append(([kernel], kind == "dependent"))
+    if len(groups) > MOST:
+        raise Unsupported(f"it needs more than {MOST} launches")
+    return tuple(
+        Stage(tuple(n for n, thread in enumerate(program.threads) if thread.place.kernel in group), dependent)
+        for group, dependent in groups
+    )
