@@ -19,7 +19,7 @@ from ptxmm.formula import Lit
 from ptxmm.mbarrier_state import Operation
 from ptxmm.memory import Memory, Range
 from ptxmm.program import AsyncCopy, AsyncStore, Expr, Order, Place, Proxy, Scope, Space
-from ptxmm.tags import ranks
+from ptxmm.tags import includes, ranks
 from ptxmm.values import Table, combined
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ class Transfers:
         start = self.walk.event("S", guard, statement, scope=statement.scope)
         started = Started(start, statement.bulk, guard, self.walk.node)
         legs = self._legs(statement, guard) if statement.map is None else self._mapped(statement, guard, started)
+        for leg in legs:
+            self._must_not(statement, self.logic.both(guard, leg.literal), self._astray(statement, leg))
         if statement.multicast is not None:
             legs = [replace(leg, target=one) for leg in legs for one in self._members(statement, guard, leg.target)]
         for leg in legs:
@@ -99,6 +101,25 @@ class Transfers:
         if statement.mbarrier is not None and legs:
             self._complete(statement, statement.mbarrier, guard, {leg.size for leg in legs}, started)
         return started
+
+    def _astray(self, statement: AsyncCopy, leg: Leg) -> str:
+        """What a copy does with the shared memory of a CTA where it may not (PTX ISA 9.7.10.28)."""
+        source, target = self._whose(leg.source), self._whose(leg.target)
+        if source is False:
+            return "reads the shared memory of another CTA"
+        if source and target:
+            return "copies from shared memory to that of the same CTA"
+        return "writes the shared memory of another CTA" if target is False and not statement.bulk else ""
+
+    def _whose(self, spot: Spot) -> bool | None:
+        """Whether shared memory is that of the thread's own CTA; None for other memory."""
+        owner = self.program.physical(spot[0]).owner
+        return None if owner is None else includes(Scope.CTA, owner, self.walk.thread.place)
+
+    def _must_not(self, statement: AsyncCopy | AsyncStore, literal: Lit, astray: str) -> None:
+        """Where an instruction goes astray, that is an undefined step."""
+        if astray:
+            self.graph.bad.append((literal, self.walk.tell(statement, astray)))
 
     def _legs(self, statement: AsyncCopy, guard: Lit) -> list[Leg]:
         """The ways between addresses."""
@@ -262,6 +283,11 @@ class Transfers:
         size = kind.size * len(statement.values)
         for spot in accesses.spots(statement, statement.address, guard, size, size, writes=True):
             walk.reads.add(spot[0])
+            own = statement.op is not None and statement.mbarrier is not None and self._whose(spot)
+            astray = (
+                "reduces in the shared memory of its own CTA, which `red.async` does in that of another" if own else ""
+            )
+            self._must_not(statement, self.logic.both(guard, spot[3]), astray)
             for element, value in enumerate(statement.values):
                 where = (spot[2] + element * kind.size, kind.size)
                 here = self.logic.both(guard, spot[3])

@@ -15,6 +15,7 @@ from ptxmm.enumeration.legs import (
     mapped,
     mbarrier_at,
     operands,
+    own,
     place,
     spread,
     straight,
@@ -162,6 +163,8 @@ def store(runner: Runner, item: AsyncStore, base: Base) -> None:
     late, size = partial(base, issue=start, scope=item.scope), item.type.size
     whole = size * len(item.values)
     spot = place(runner.program, runner.thread, runner.value(item.address), whole, whole, writes=True)
+    if item.op is not None and item.mbarrier is not None and own(runner.program, runner.thread, spot):
+        raise Undefined("reduces in the shared memory of its own CTA")
     for at, expr in enumerate(item.values):
         element = replace(spot, offset=spot.offset + at * size, size=size)
         value, data = wrap(runner.value(expr), item.type.bits), runner.flows(expr)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.pieces import Leg
-from ptxmm.enumeration.scopes import cluster
+from ptxmm.enumeration.scopes import cluster, cta
 from ptxmm.program import AsyncCopy, Expr, Object, Program, Space, Statement, TensorMap, Thread
 
 ALIGNED, MAP, WORD, MBARRIER = 16, 128, 8, 8
@@ -62,6 +62,7 @@ def straight(program: Program, thread: Thread, item: AsyncCopy, value: Value) ->
     align = ALIGNED if item.bulk else size
     source = place(program, thread, value(item.source), size, align)
     target = place(program, thread, value(item.destination), size, align, writes=True)
+    stays(program, thread, item, source, target)
     return leg(program, item, source, target, size if item.read is None else value(item.read))
 
 
@@ -76,7 +77,23 @@ def mapped(program: Program, thread: Thread, item: AsyncCopy, value: Value, star
     assert inside is not None
     near = place(program, thread, value(inside), shape.box, ALIGNED, writes=item.destination is not None)
     source, target = (far, near) if item.destination is not None else (near, far)
+    stays(program, thread, item, source, target)
     return leg(program, item, source, target, shape.box)
+
+
+def own(program: Program, thread: Thread, spot: Spot) -> bool | None:
+    """Whether shared memory is that of the thread's CTA; None for global memory."""
+    owner = program.physical(spot.object).owner
+    return None if owner is None else cta(owner) == cta(thread.place)
+
+
+def stays(program: Program, thread: Thread, item: AsyncCopy, source: Spot, target: Spot) -> None:
+    """A copy reads shared memory of its own CTA, to there from global memory alone, and `cp.async` writes there too."""
+    reads, writes = own(program, thread, source), own(program, thread, target)
+    if reads is False or (writes is False and not item.bulk):
+        raise Undefined("uses the shared memory of another CTA")
+    if reads and writes:
+        raise Undefined("copies within the shared memory of one CTA")
 
 
 def leg(program: Program, item: AsyncCopy, source: Spot, target: Spot, known: int) -> Leg:
