@@ -192,6 +192,44 @@ LANES = Scene(
     ),
     ("x",),
 )  # fmt: skip
+MADE = "mbarrier.inval.shared::cta.b64 [m]; mbarrier.init.shared::cta.b64 [m], {count};"
+ANEW = Scene(
+    ONE_CTA.memory,
+    ONE_CTA.places,
+    (
+        "@0 " + MADE, f"@0 bar.sync 0; {MADE} bar.sync 0;", f"@0 bar.sync 0; {MADE} bar.sync 0;",
+        "@12 bar.sync 0; bar.sync 0;", "@12 bar.sync 0; bar.sync 0;",
+        *ARRIVALS[:2], *ARRIVALS[:2], WAITS[0], WAITS[0], WAITS[2], WAITS[6],
+        ARRIVALS[0] + " " + WAITS[0], "@0 " + ARMED, "@0 " + ARMED, "fence.proxy.async;", "fence.acq_rel.cta;",
+        "ld.weak.shared::cta.u32 r, [s];", "st.weak.shared::cta.u32 [s], 2;",
+        "mbarrier.test_wait.parity.shared::cta.b64 r, [m], 0;",
+        "mbarrier.arrive.shared::cta.b64 t, [m]; await mbarrier.try_wait.shared::cta.b64 [m], t;",
+    ),
+    ("s",),
+)  # fmt: skip
+TRIGGERS = Scene(
+    """.global .u32 x;
+    .global .u32 f;
+    .global .u32 a[4];
+    .global .u32 b[4] = {{2, 0, 0, 0}};
+    .global .tensormap D -> a acquired;
+    .shared @ k1.d0.c1.b1 .mbarrier m({count});
+    .shared @ k1.d0.c1.b1 .u32 t[4];""",
+    ("k0.d0.c0.b0", "k1.d0.c1.b1", "k0.d0.c0.b0"),
+    (
+        "@02 griddepcontrol.launch_dependents;", "@02 fence.acq_rel.gpu; griddepcontrol.launch_dependents;",
+        "@02 griddepcontrol.launch_dependents;", "@1 griddepcontrol.wait;", "@02 bar.sync 0;", "@02 bar.sync 0;",
+        "@02 ld.relaxed.gpu.global.u32 q, [f]; if (q == 0) { griddepcontrol.launch_dependents; }",
+        "fence.acq_rel.gpu;", "@02 st.weak.global.u32 [x], 1;", "@1 ld.weak.global.u32 r, [x];", *FLAG,
+        "@02 tensormap.replace.tile.global_address.global.b1024.b64 [D], b;",
+        "@02 fence.proxy.tensormap::generic.release.gpu;", "@1 fence.proxy.tensormap::generic.acquire.gpu [D], 128;",
+        "@1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16; cp.async.bulk.tensor.1d.shared::cta.global.tile"
+        ".mbarrier::complete_tx::bytes [t], [D, {0}], [m]; " + WAITS[0],
+        "@1 ld.weak.shared::cta.u32 r, [t];",
+    ),
+    ("x",),
+    ("launch k1 dependent k0;",),
+)  # fmt: skip
 SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, KERNELS, LIVES, LANES)
 
 

@@ -8,7 +8,18 @@ import pytest
 from building import model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from random_asynchronous import CLUSTER, GENERIC, KERNELS, LANES, LIVES, MAPS, ONE_CTA, asynchronous
+from random_asynchronous import (
+    ANEW,
+    CLUSTER,
+    GENERIC,
+    KERNELS,
+    LANES,
+    LIVES,
+    MAPS,
+    ONE_CTA,
+    TRIGGERS,
+    asynchronous,
+)
 
 from ptxmm import check as solver
 from ptxmm import enumeration
@@ -32,7 +43,7 @@ SMALL = (
 READINGS = ("ptx-9.4", "ptx-9.4-strict", "ptx-9.4-literal")
 SCENES = {
     "one CTA": ONE_CTA, "cp.async": GENERIC, "cluster": CLUSTER, "tensor maps": MAPS, "kernels": KERNELS,
-    "lives": LIVES, "lanes": LANES,
+    "lives": LIVES, "lanes": LANES, "made anew": ANEW, "triggers": TRIGGERS,
 }  # fmt: skip
 ASKED = Options(frozenset({"outcome", "race", "undefined", "hang"}), bound=2, timeout=20.0)
 QUICK = settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

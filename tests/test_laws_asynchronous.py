@@ -9,8 +9,10 @@ import pytest
 from building import Options, model
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as some
-from random_asynchronous import CLUSTER, MAPS, ONE_CTA, asynchronous
+from random_asynchronous import ANEW, CLUSTER, KERNELS, LIVES, MAPS, ONE_CTA, TRIGGERS, asynchronous
 
+from ptxmm.check import check as decide
+from ptxmm.check import outcomes as solver_outcomes
 from ptxmm.enumeration import outcomes
 from ptxmm.program import (
     Fence,
@@ -117,6 +119,29 @@ def test_a_stronger_order_or_wider_scope_adds_no_final_state_to_asynchronous_tes
         assume(items)
         item, new = data.draw(some.sampled_from(items))
         assert states(changed(program, item, new), under) <= states(program, under)
+
+    check()
+
+
+@TIERS
+def test_the_strict_reading_takes_away_no_final_state(examples: settings) -> None:
+    @examples
+    @given(program=asynchronous((ONE_CTA, CLUSTER, KERNELS, TRIGGERS), moves=5))
+    def check(program: Program) -> None:
+        assert states(program, "ptx-9.4") <= states(program, "ptx-9.4-strict")
+
+    check()
+
+
+@TIERS
+def test_a_test_that_neither_hangs_nor_is_undefined_comes_to_an_end(examples: settings) -> None:
+    @examples
+    @given(program=asynchronous((ANEW, ANEW, LIVES, ONE_CTA, CLUSTER, TRIGGERS)), under=READINGS)
+    def check(program: Program, under: str) -> None:
+        result = decide(program, model(under), Options(frozenset({"outcome", "hang", "undefined"}), timeout=10.0))
+        if (result.hang.verdict, result.undefined.verdict) == ("no", "no"):
+            ends = solver_outcomes(program, model(under), OPTIONS)
+            assert ends.states or not ends.complete
 
     check()
 
