@@ -331,6 +331,10 @@ class Walk:
             order = statement.order if isinstance(statement, ClusterBarrier) else Order.WEAK
             event = self.event("B", self.logic.both(guard, literal), statement, order=order)
             event.barrier, event.chosen = (number, count), literal
+            lane = self.thread.place.lane if isinstance(statement, WarpSync) else None
+            if lane is not None and not number >> lane & 1:
+                reason = f"has the mask {number:#x}, which lacks the lane that executes it"
+                self.graph.bad.append((event.guard, self.tell(statement, reason)))
             if isinstance(statement, Barrier) and statement.pred is not None:
                 event.predicate = self.truth(statement.pred)
             if isinstance(statement, Barrier) and statement.dst is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from ptxmm import check as solver
 from ptxmm import enumeration
 from ptxmm.batch import Piece, Request, decide
 from ptxmm.cat import DEFAULT_MODEL
+from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.report.text import Standing, standing
@@ -223,3 +225,12 @@ def test_a_reduction_of_elements_wider_than_what_is_asked_for_adds_each_once() -
         assert engine.check(program, model(DEFAULT_MODEL), ASKED).verdict == "allowed"
         (state,) = engine.outcomes(program, model(DEFAULT_MODEL), ASKED).states
         assert state.values == (1, 5)
+
+
+@pytest.mark.parametrize("engine", [solver.check, enumeration.check], ids=["z3", "enumeration"])
+@pytest.mark.parametrize("code", ["bar.warp.sync 2;", "m = 6; bar.warp.sync m;", "elect.sync _|p, 2;"])
+def test_a_mask_that_lacks_the_lane_that_executes_it_is_undefined(
+    engine: Callable[[Program, Model, Options], Result], code: str
+) -> None:
+    (program,) = read(f"ptx lacks\nthread A @ d0.c0.b0.w0.l0 {{ {code} }} thread B @ d0.c0.b0.w0.l1 {{ }}", "lacks.lit")
+    assert engine(program, model("ptx-9.4"), ASKED).undefined.verdict == "yes"
