@@ -227,3 +227,31 @@ def _assembles(program: Program, tmp_path: Path, *, skip: bool = True) -> None:
             pytest.skip(f"it needs PTX {made.version[0]}.{made.version[1]} and {made.target}")
         return
     assert assemble(made.text, tmp_path) == ""
+
+
+def counts(text: str) -> list[list[str]]:
+    """The barriers of each thread, as the kernel has them."""
+    made = kernel(only(text))
+    return [re.findall(r"barrier\.cta\.sync\.aligned ([^;]*);", body(made, n)) for n in range(len(made.layout.seats))]
+
+
+def test_a_barrier_waits_for_the_threads_that_have_not_ended() -> None:
+    meeting = "ptx t thread A @ d0.c0.b0 { %s } thread B @ d0.c0.b0 { %s } thread C @ d0.c0.b0 { %s } exists (0 == 0)"
+    once, twice = "bar.sync 0;", "bar.sync 0; bar.sync 0;"
+    assert counts(meeting % (once, once, once)) == [["0"]] * 3
+    assert counts(meeting % (twice, twice, once)) == [["0", "0, 64"], ["0", "0, 64"], ["0"]]
+    assert counts(meeting % (once, once, "")) == [["0, 64"], ["0, 64"], []]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "bar.sync 1;",
+        "bar.sync 0, 96;",
+        ".reg .u32 r; do { ld.u32 r, [x]; } while (r == 0);",
+        "barrier.cluster.arrive; barrier.cluster.wait;",
+    ],
+)
+def test_a_barrier_stays_as_it_is_where_a_thread_may_not_have_ended(last: str) -> None:
+    text = "ptx t .global .u32 x; thread A @ d0.c0.b0 { bar.sync 0; } thread B @ d0.c0.b0 { %s } exists (0 == 0)"
+    assert counts(text % last)[0] == ["0"]

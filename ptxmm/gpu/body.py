@@ -11,6 +11,7 @@ from ptxmm.arith import PRED
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES, Initial
 from ptxmm.gpu.operands import Operands, is_expression
+from ptxmm.gpu.participants import participants
 from ptxmm.gpu.waits import read_by
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
@@ -22,6 +23,7 @@ from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
     Atomic,
+    Barrier,
     Branch,
     Const,
     CopyArrive,
@@ -78,8 +80,11 @@ class Body(Operands):
         with self.into(self.main):
             if self.loops:
                 self.code.add(f"mov.u64 {self.code.register(f'begun{self.number}', 64)}, %clock64")
+            counts = participants(self.program, self.number)
             for at, statement in enumerate(body):
-                self._statement(statement, at, labels)
+                count = Const(counts[at]) if at in counts else None
+                counted = replace(statement, count=count) if count and isinstance(statement, Barrier) else statement
+                self._statement(counted, at, labels)
         with self.into(self.after):
             self._end()
 
