@@ -88,6 +88,8 @@ def complete(memory: Memory, address: int, size: int) -> None:
 def _end(memory: Memory, address: int, state: State) -> None:
     """A phase ends when nothing is pending."""
     if not state.pending and not state.bytes:
+        if not state.expected:
+            raise Fault("a phase of an mbarrier that expects no arrivals")
         state = replace(state, parity=state.parity ^ 1, pending=state.expected)
     memory.store(address, 64, state.word)
 
