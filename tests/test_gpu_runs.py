@@ -5,23 +5,27 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 from ptxmm.cli import cli
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu import audit, child
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
 from ptxmm.gpu.jobs import Done, Job, Played, Started
-from ptxmm.gpu.log import Device, Profile, Run, to_line
+from ptxmm.gpu.log import Audit, Device, Profile, Run, to_line
+from ptxmm.gpu.prepared import prepared
 from ptxmm.gpu.process import MISSING
 from ptxmm.gpu.profiles import PROFILES, USUAL
 from ptxmm.gpu.runs import Wish, runs
@@ -199,6 +203,51 @@ def test_where_forall_is_asked_the_control_counts_in_which_it_fails() -> None:
     ((run,),) = run_all([only(asking)], answer)
     assert run.control is not None
     assert run.control.counted.holding == 700
+
+
+def loading(monkeypatch: pytest.MonkeyPatch, refused: Callable[[str], bool]) -> list[Started | Done]:
+    """What the process says of a job where some texts do not load."""
+    made = prepared(only(MP), "9.0", with_controls=True)
+    assert made.entry is not None
+    said: list[Started | Done] = []
+
+    def loader(text: str) -> Future[tuple[str, bytes]]:
+        coming = Future[tuple[str, bytes]]()
+        if refused(text):
+            coming.set_exception(RuntimeError("ptxas kernel.ptx, line 7; error: too new"))
+        else:
+            coming.set_result(("function", b"code"))
+        return coming
+
+    monkeypatch.setattr(child, "_played", lambda gpu, job, function: Done(job.number))
+    job = Job(3, made.entry, (PROFILES["cold"],), 0.1, 0, audited=True)
+    connection: Any = SimpleNamespace(send=said.append)
+    child._answer(connection, cast("Any", None), job, cast("Any", loader))
+    return said
+
+
+def test_a_control_that_does_not_load_costs_no_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loading(monkeypatch, lambda text: False) == [Started(3, b"code"), Done(3)]
+    spoilt = "a control does not load: line 7; error: too new"
+    assert loading(monkeypatch, lambda text: "KERNEL1:" in text) == [Started(3, b"code"), Done(3, spoilt=spoilt)]
+    failed = "its kernel does not load: line 7; error: too new"
+    assert loading(monkeypatch, lambda text: True) == [Done(3, failed=failed)]
+
+
+def test_what_is_audited_is_the_kernel_that_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    audited: list[str] = []
+
+    def audit_of(text: str, _code: bytes) -> Audit:
+        audited.append(text)
+        return Audit(label="as written")
+
+    monkeypatch.setattr(audit, "audit_of", audit_of)
+    ways: tuple[Answer, ...] = (counting, lambda job: replace(counting(job), spoilt="a control does not load"))
+    for answer in ways:
+        ((run,),) = run_all([only(MP)], answer, replace(WISH, audit=True))
+        assert run.counted is not None
+        assert run.counted.audit.label == "as written"
+    assert ["KERNEL1:" in text for text in audited] == [True, False]
 
 
 def test_a_control_whose_counts_are_wrong_is_left_out() -> None:

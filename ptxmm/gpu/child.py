@@ -14,10 +14,11 @@ import signal
 import sys
 from collections import OrderedDict, deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from ptxmm.gpu.process import MISSING, UNUSABLE
@@ -52,7 +53,7 @@ def serve(jobs: Connection, number: int) -> None:
     capability = _capability(number)
     if capability is not None:
         jobs.send(Found(capability))
-    waiting: SimpleQueue[tuple[Job, Future[Loaded]] | None] = SimpleQueue()
+    waiting: SimpleQueue[Job | None] = SimpleQueue()
     loader = Loader(starting, capability, threads)
     Thread(target=_receive, args=(jobs, loader, waiting), daemon=True).start()
     try:
@@ -66,7 +67,7 @@ def serve(jobs: Connection, number: int) -> None:
         jobs.send(f"{UNUSABLE}: {_sentence(failed)}")
         return
     while (item := waiting.get()) is not None:
-        _answer(jobs, gpu, *item)
+        _answer(jobs, gpu, item, loader)
     threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -101,15 +102,17 @@ class Loader:
         self.starting, self.capability, self.threads = starting, capability, threads
         self.assembler = shutil.which("ptxas")
         self.loading: OrderedDict[str, Future[Loaded]] = OrderedDict()
+        self.lock = Lock()
 
     def __call__(self, text: str) -> Future[Loaded]:
         """An entry on its way."""
-        if text not in self.loading:
-            self.loading[text] = self.threads.submit(self._load, text)
-        self.loading.move_to_end(text)
-        while len(self.loading) > KEPT:
-            self.loading.popitem(last=False)
-        return self.loading[text]
+        with self.lock:
+            if text not in self.loading:
+                self.loading[text] = self.threads.submit(self._load, text)
+            self.loading.move_to_end(text)
+            while len(self.loading) > KEPT:
+                self.loading.popitem(last=False)
+            return self.loading[text]
 
     def _load(self, text: str) -> Loaded:
         from ptxmm.gpu.assembler import architecture_of, assembled
@@ -121,26 +124,33 @@ class Loader:
         return self.starting.result().load(code), code
 
 
-def _receive(jobs: Connection, loader: Loader, waiting: SimpleQueue[tuple[Job, Future[Loaded]] | None]) -> None:
+def _receive(jobs: Connection, loader: Loader, waiting: SimpleQueue[Job | None]) -> None:
     try:
         while (job := jobs.recv()) is not None:
-            waiting.put((job, loader(job.entry.text)))
+            loader(job.entry.text)
+            waiting.put(job)
     except (EOFError, OSError):
         pass
     waiting.put(None)
 
 
-def _answer(jobs: Connection, gpu: Gpu, job: Job, coming: Future[Loaded]) -> None:
-    """Run one job and send what it came to."""
+def _answer(jobs: Connection, gpu: Gpu, job: Job, loader: Loader) -> None:
+    """Run one job and send what it came to; without its controls if it does not load with them."""
     from ptxmm.gpu.jobs import Done, Started
 
+    spoilt = ""
     try:
-        function, code = coming.result()
+        function, code = loader(job.entry.text).result()
     except Exception as failed:
-        jobs.send(Done(job.number, failed=f"its kernel does not load: {_sentence(failed)}"))
-        return
+        spoilt = f"a control does not load: {_sentence(failed)}"
+        job = job.alone()
+        try:
+            function, code = loader(job.entry.text).result()
+        except Exception as again:
+            jobs.send(Done(job.number, failed=f"its kernel does not load: {_sentence(again)}"))
+            return
     jobs.send(Started(job.number, code if job.audited else b""))
-    jobs.send(_played(gpu, job, function))
+    jobs.send(replace(_played(gpu, job, function), spoilt=spoilt))
 
 
 def _played(gpu: Gpu, job: Job, function: Any) -> Done:

@@ -66,8 +66,8 @@ class Played:
 class Done:
     """What each profile of a job came to; or what failed.
 
-    `fatal` says that the process cannot go on, `alone` that it was the test's own fault. `spoilt` says why the test ran
-    without its controls.
+    `fatal` says that the process cannot go on, `alone` that it was the test's own fault. `spoilt` says why the
+    test ran without its controls.
     """
 
     number: int

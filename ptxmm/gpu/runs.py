@@ -83,7 +83,7 @@ class _Runs:
             return here, done, None
         from ptxmm.gpu.audit import audit_of
 
-        text = here.entry.text
+        text = here.entry.kernels[0].text if done.spoilt else here.entry.text
         if text not in self.audits:
             self.audits[text] = self.auditors.submit(audit_of, text, code)
         return here, done, self.audits[text]

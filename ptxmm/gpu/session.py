@@ -76,7 +76,7 @@ class Session:
         if isinstance(answer, Done):
             assert answer.number == first.number
             if not answer.fatal:
-                return replace(answer, spoilt=spoilt), code
+                return replace(answer, spoilt=spoilt or answer.spoilt), code
         failed = answer.failed if isinstance(answer, Done) else str(answer)
         by_itself = len(first.kernels) == 1 or (isinstance(answer, Done) and answer.alone)
         if not by_itself:
