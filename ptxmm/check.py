@@ -185,7 +185,7 @@ def _uncertain(encoding: Encoding, answers: dict[str, Found], options: Options, 
         why = "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)"
         return replace(result, verdict=_void(result), why=why, witness=None, by=(), complete=complete)
     if not complete:
-        why = f"a loop was cut after {result.bound} repetitions" if options.properties - {"hang"} else ""
+        why = encoding.graph.tell_cut(result.bound) if options.properties - {"hang"} else ""
     elif bad is not Truth.UNSAT:
         why = "executions that reach an undefined step do not count: " + "; ".join(_reasons(encoding, answers["bad"]))
         return replace(result, complete=complete, notes=(*result.notes, why))

@@ -29,6 +29,7 @@ from ptxmm.spins import Loop
 from ptxmm.unroll import Node
 from ptxmm.values import Table
 
+MOST_TOLD = 3
 JOINING = frozenset({"arrive", "drop", "complete"})
 Deps = dict[int, Lit]
 Value = tuple[Table, Deps]
@@ -137,7 +138,7 @@ class Retry:
 class EventGraph:
     """All events of a test with their dependencies and the final registers; literals are those of `formulas`.
 
-    `cut` is the literal that some loop was left at the bound, `again` where waiting loops repeat, `forced` the (thread,
+    `cut` is the literal that some loop was left at the bound, one of the `cut_loops` (thread, loop head), `again` where waiting loops repeat, `forced` the (thread,
     loop head) of loops cut although constants alone keep them going, `bad` lists (literal,
     reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
     finished executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress.
@@ -159,6 +160,7 @@ class EventGraph:
     starts: list[Lit] = field(default_factory=list)
     stops: list[Lit] = field(default_factory=list)
     cut: Lit = -1
+    cut_loops: dict[tuple[int, int], None] = field(default_factory=dict)
     again: list[Again] = field(default_factory=list)
     retries: list[Retry] = field(default_factory=list)
     forced: list[tuple[int, int]] = field(default_factory=list)
@@ -178,6 +180,15 @@ class EventGraph:
         line = f" (line {statement.at.line})" if statement is not None and statement.at.line else ""
         text = (statement.text or type(statement).__name__) if statement is not None else ""
         return f"thread {self.program.threads[thread].name}: `{text}`{line} {reason}"
+
+    def tell_cut(self, bound: int) -> str:
+        """A sentence on the loops that were cut, and where they are."""
+        threads = self.program.threads
+        heads = [(threads[index], threads[index].body[head].at.line) for index, head in self.cut_loops]
+        places = [f"line {line} (thread {thread.name})" for thread, line in heads if line]
+        told = f"{'loops were' if len(places) > 1 else 'a loop was'} cut after {bound} repetitions"
+        more = f" and {len(places) - MOST_TOLD} more" if len(places) > MOST_TOLD else ""
+        return f"{told}: {', '.join(places[:MOST_TOLD])}{more}" if places else told
 
     def final(self, thread: str, reg: str) -> Table:
         """The table of a register when its thread has ended."""

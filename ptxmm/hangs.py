@@ -57,7 +57,7 @@ def _with_loops_cut(program: Program, model: Model, progress: str, deadline: Dea
     if found.truth is Truth.UNKNOWN:
         return Answer("unknown", why=found.why)
     if doubts["cut"].truth is not Truth.UNSAT:
-        return Answer("unknown", why=f"a loop was cut after {bound} repetitions")
+        return Answer("unknown", why=graph.tell_cut(bound))
     return Answer("no")
 
 

@@ -158,7 +158,7 @@ def _doubt(encoding: Encoding, options: Options) -> str:
     mixed = prefix.formulas.disj([pair.literal for pair in pairs if pair.mixed])
     answers = ask(prefix, {"cut": prefix.graph.cut, "mixed": mixed})
     whys = {
-        "cut": f"a loop was cut after {options.bound} repetitions",
+        "cut": prefix.graph.tell_cut(options.bound),
         "mixed": "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)",
     }
     return next((why for name, why in whys.items() if answers[name].truth is not Truth.UNSAT), "")

@@ -99,7 +99,7 @@ class Walk:
                 going, taken = self._execute(node.statement)
             elif node.pc == CUT:
                 self.graph.cut = self.logic.disj((self.graph.cut, self.here))
-                self._note_forced(node.loop)
+                self._note_cut(node.loop)
             elif node.pc == WAIT and node.loop is not None:
                 self.graph.again.append(Again(self.index, node.loop, node.counts, self.here))
             elif node.pc == END:
@@ -167,9 +167,10 @@ class Walk:
         self.graph.stops.append(-1)
         return start
 
-    def _note_forced(self, loop: Loop | None) -> None:
-        """A loop that is certain to go on once it is entered was cut too early."""
+    def _note_cut(self, loop: Loop | None) -> None:
+        """A loop was cut; too early, where it is certain to go on once it is entered."""
         if loop is not None and self.here != -1:
+            self.graph.cut_loops[self.index, loop.head] = None
             entered = next(self.reach[i] for i, node in enumerate(self.nodes) if node.pc == loop.head)
             if entered == self.here:
                 self.graph.forced.append((self.index, loop.head))

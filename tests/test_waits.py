@@ -136,3 +136,22 @@ def test_a_cas_that_only_some_ways_through_a_loop_try_leaves_nothing_behind() ->
     (program,) = lit.read(QUEUE.replace("$PUT", PUT), "queue.lit")
     result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome", "hang"}), bound=1))
     assert (result.verdict, result.hang.verdict) == ("holds", "no")
+
+
+@pytest.mark.parametrize(
+    ("threads", "told"),
+    [
+        (["A"], "a loop was cut after 2 repetitions: line 4 (thread A)"),
+        (["A", "B"], "loops were cut after 2 repetitions: line 4 (thread A), line 7 (thread B)"),
+        (
+            ["A", "B", "C", "D", "E"],
+            "loops were cut after 2 repetitions: line 4 (thread A), line 7 (thread B), line 10 (thread C) and 2 more",
+        ),
+    ],
+)
+def test_loops_that_were_cut_are_named(threads: list[str], told: str) -> None:
+    count = "\n    do { ld.relaxed.gpu.u32 r, [f]; n = n + 1; } while (r == 0);\n}"
+    code = "\n".join(f"thread {name} @ d0.b{i} {{ n = 0;{count}" for i, name in enumerate(threads))
+    setter = "thread S @ d0.b9 { st.relaxed.gpu.u32 [f], 1; }"
+    (program,) = lit.read(f"ptx t\n.global .u32 f = 0;\n{code}\n{setter}\nexists (A.n == 9)", "t.lit")
+    assert check(program, read_model("sc"), Options(bound=2)).why == told
