@@ -64,7 +64,8 @@ class Event:
     An operation on an mbarrier is of kind A, with its `operation`; a wait has what was `asked` for (a parity or
     tokens), and is `blocking` where its thread does not go on before it succeeds.
     The start of a copy is of kind S, a wait for groups of kind G, an election by several lanes of kind E. What a copy
-    does later names its start as `issue`, and is in no program order. An event that is `last` comes after the others of its instruction.
+    does later names its start as `issue`, and is in no program order. An event that is `last` comes after the others of
+    its instruction.
     """
 
     id: int
@@ -138,9 +139,8 @@ class Retry:
 class EventGraph:
     """All events of a test with their dependencies and the final registers; literals are those of `formulas`.
 
-    `cut` is the literal that some loop was left at the bound, one of the `cut_loops` (thread, loop head), `again` where waiting loops repeat, `forced` the (thread,
-    loop head) of loops cut although constants alone keep them going, `bad` lists (literal,
-    reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
+    `cut` is the literal that some loop was left at the bound, one of the `cut_loops` (thread, loop head), `again` where
+    waiting loops repeat, `forced` the loops cut although constants alone keep them going, `bad` lists (literal, reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
     finished executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress.
     `done` lists what must be over before a completion or a wait for groups, `elected` who is elected in
     each warp for each mask;
