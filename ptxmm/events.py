@@ -140,11 +140,12 @@ class EventGraph:
     """All events of a test with their dependencies and the final registers; literals are those of `formulas`.
 
     `cut` is the literal that some loop was left at the bound, one of the `cut_loops` (thread, loop head), `again` where
-    waiting loops repeat, `forced` the loops cut although constants alone keep them going, `bad` lists (literal, reason) of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only
-    finished executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress.
-    `done` lists what must be over before a completion or a wait for groups, `elected` who is elected in
-    each warp for each mask;
-    `arrivals` bounds the phases of any mbarrier, `most_pending` its arrivals, which tokens hold where `counts_pending`.
+    waiting loops repeat, `forced` the loops cut although constants alone keep them going, `bad` lists (literal, reason)
+    of undefined accesses, `passes` the literals that a blocking barrier lets its thread go on (TRUE when only finished
+    executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress. `done`
+    lists what must be over before a completion or a wait for groups, `elected` who is elected in each warp for each
+    mask; `arrivals` bounds the phases of any mbarrier, `most_pending` its arrivals, which tokens hold where
+    `counts_pending`.
     """
 
     program: Program
