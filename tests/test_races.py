@@ -279,6 +279,10 @@ ASYNCHRONOUS = [
         "wait",
         "write `cp.async.bulk.wait_group.read 0`, behind the `commit_group` of that",
     ),
+    ("async/splitk-store[read]", "wait", "write `cp.async.bulk.wait_group 0`, behind the `commit_group` of that"),
+    ("async/dependent-grid[no-wait]", "wait", "`griddepcontrol.wait` before it"),
+    ("async/dependent-grid-copy[none]", "wait", "`griddepcontrol.wait` before it"),
+    ("async/dependent-triggers[fence-before]", "wait", "`griddepcontrol.wait` before it"),
     ("cluster/remote-arrive[narrow-wait]", "scope", "`mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64`"),
 ]
 

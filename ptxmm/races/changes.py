@@ -181,4 +181,22 @@ class Waited:
             draft.pairs["done"] |= {(e.id, id) for e in late}
 
 
-Change = Stronger | Aligned | Exchanged | Seen | Meeting | Joined | Fenced | Waited
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A wait, directly before the event `second`, until the kernel of `first` ends, on which its own depends."""
+
+    first: int
+    second: int
+
+    def apply(self, draft: Draft) -> None:
+        later = draft.event(self.second)
+        anchor = later.issue if later.issue >= 0 else later.id
+        id = draft.insert(anchor, Event(0, "K", later.thread, -1, 1), before=True)
+        threads = draft.one.encoding.program.threads
+        kernel = threads[draft.event(self.first).thread].place.kernel
+        if "api" in draft.pairs:
+            mine = (e.id for e in draft.events if e.thread >= 0 and threads[e.thread].place.kernel == kernel)
+            draft.pairs["api"] |= {(earlier, id) for earlier in mine}
+
+
+Change = Stronger | Aligned | Exchanged | Seen | Meeting | Joined | Fenced | Waited | Ended

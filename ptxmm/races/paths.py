@@ -20,6 +20,7 @@ LINKS = {
     "barrier": 0.1,
     "phase": 0.1,
     "kernel": 0.1,
+    "end": 1.0,
     "await": 1.9,
     "chain": 2.0,
     "meet": 2.2,
@@ -57,6 +58,7 @@ class Paths:
         yield from self._barriers()
         yield from self._joins()
         yield from self._kernels()
+        yield from self._ends()
         yield from self._awaits()
         for read, write in draft.overwritten():
             one, other = by_id[read], by_id[write]
@@ -73,6 +75,15 @@ class Paths:
             one, other = found.get(key, (i, j))
             found[key] = max(one, i, key=self.at.__getitem__), min(other, j, key=self.at.__getitem__)
         yield from (Link("kernel", *pair) for pair in found.values())
+
+    def _ends(self) -> Iterator[Link]:
+        """From an access of the pair to the other, whose kernel depends on that of the first and could wait for it."""
+        dependent = {(first, second) for second, kind, first in self.program.launches if kind == "dependent"}
+        threads = self.program.threads
+        for one, other in (self.pair, self.pair[::-1]):
+            indices = self.by_id[one].thread, self.by_id[other].thread
+            if min(indices) >= 0 and tuple(threads[i].place.kernel for i in indices) in dependent:
+                yield Link("end", one, other)
 
     def _awaits(self) -> Iterator[Link]:
         """From the completion of a copy to an access of the pair in the CTA of its mbarrier: it could wait for that."""

@@ -15,7 +15,7 @@ from itertools import combinations
 from ptxmm.encode import Encoding
 from ptxmm.events import Event
 from ptxmm.program import Addr, ClusterBarrier, Order, Proxy, ProxyFence, Scope
-from ptxmm.races.changes import Aligned, Change, Exchanged, Fenced, Joined, Meeting, Seen, Stronger, Waited
+from ptxmm.races.changes import Aligned, Change, Ended, Exchanged, Fenced, Joined, Meeting, Seen, Stronger, Waited
 from ptxmm.races.paths import MET, Link, Paths
 from ptxmm.races.strengths import levels, narrower, price_of
 from ptxmm.races.whatif import Draft
@@ -107,6 +107,8 @@ class Search:
                     needed.append(Seen(link.source, link.target))
                 case "await":
                     needed.append(Waited(link.target, self.by_id[link.source].issue, link.source))
+                case "end":
+                    needed.append(Ended(link.source, link.target))
         optional: list[Change] = [
             change for event in self._on_the_way(first, second, path) for change in self._stronger(event)
         ]
@@ -153,7 +155,8 @@ class Search:
             return
         anchor = path[0].source if path else later.issue if later.issue >= 0 else second
         done = [e for e in self.draft.events if e.issue == copy.issue and e.operation is not None]
-        if self.by_id[anchor].thread != copy.thread or self.at[anchor] <= self.at[copy.issue]:
+        beside = self.by_id[anchor].thread != copy.thread or self.by_id[anchor].issue >= 0
+        if beside or self.at[anchor] <= self.at[copy.issue]:
             return
         yield from (Waited(anchor, copy.issue, one.id) for one in done if self._own(one))
         if not done:

@@ -27,6 +27,7 @@ from ptxmm.program import (
 from ptxmm.races.changes import (
     Aligned,
     Change,
+    Ended,
     Exchanged,
     Fenced,
     Joined,
@@ -107,6 +108,8 @@ class Words:
                 return self._proxy(self.of[anchor], fence, before=before)
             case Waited():
                 return self._wait(change)
+            case Ended(first, second):
+                return self._end_of_kernel(self.of[first], self.of[second])
 
     # --- instructions that fall short ---------------------------------------------------------------------------------
 
@@ -262,6 +265,14 @@ class Words:
             instead = f"write `{group}{'.read' if bulk and change.read else ''} 0`, behind the `commit_group` of that"
         why = f"{self._where(access)} does not wait for the copy {self._where(start)}; before it, {instead}"
         return Missing(("wait",), access.id, self._thread(access), _line(access), _text(access), why, instead)
+
+    def _end_of_kernel(self, first: Event, second: Event) -> Missing:
+        """A wait of a dependent grid."""
+        instead = "`griddepcontrol.wait` before it"
+        kernel = self.program.threads[first.thread].place.kernel
+        ends = f"does not wait for kernel {kernel}, on which its own depends, to end"
+        why = f"{self._where(second)} {ends}; write {instead}"
+        return Missing(("wait",), second.id, self._thread(second), _line(second), _text(second), why, instead)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
