@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ptxmm.cat import read_model
+from ptxmm.compare import compare
 from ptxmm.errors import InputError, Span
 from ptxmm.gpu.log import Audit, Control, Counted, Device, Outcome, Profile, Run, from_line, read_log, to_line
+from ptxmm.options import Options
 
 HERE = Span("log", 1, 1)
 SEEN = Counted(
@@ -96,3 +101,33 @@ def test_a_compressed_log_that_is_cut_damaged_endless_or_no_file_is_refused(
     os.mkfifo(log)
     with pytest.raises(InputError, match="this is a named pipe, not a file with a log"):
         list(read_log(log))
+
+
+DAMAGE: tuple[object, ...] = (None, True, -1, 1e308, float("nan"), "x", "\ud800", [], {}, [[]], {"a": 1})
+
+
+def damaged() -> Iterator[tuple[str, object]]:
+    """Each value of a run in turn, as a path to it, and something else in its place."""
+    whole = json.loads(to_line(RUN))
+    yield from ((path, value) for path in _paths(whole, "") for value in DAMAGE)
+
+
+def _paths(value: object, path: str) -> Iterator[str]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield f"{path}/{key}"
+        yield from _paths(each, f"{path}/{key}")
+
+
+def test_a_run_with_any_value_of_another_kind_is_refused_or_can_be_compared() -> None:
+    for path, value in damaged():
+        found = json.loads(to_line(RUN))
+        inner, keys = found, path.split("/")[1:]
+        for key in keys[:-1]:
+            inner = inner[int(key) if isinstance(inner, list) else key]
+        inner[int(keys[-1]) if isinstance(inner, list) else keys[-1]] = value
+        try:
+            run = from_line(json.dumps(found), HERE)
+        except InputError:
+            continue
+        assert "mistake" not in compare((run,), read_model("sc"), Options(timeout=1)).told, (path, value)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ptxmm"
 
 LAYERS = [
-    "errors resources arith pool options",
+    "errors resources arith pool options records",
     "deadline files terms",
     "instructions",
     "asynchronous",

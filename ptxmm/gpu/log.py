@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ptxmm.errors import InputError, Span
 from ptxmm.files import read_text
+from ptxmm.records import record
 
 FORMAT = 1
 
@@ -186,31 +186,27 @@ def from_line(line: str, at: Span) -> Run:
     try:
         found = json.loads(line)
         told = found.pop("hash")
-        run = _run(found)
+        if isinstance(found.get("format"), int) and found["format"] != FORMAT:
+            raise InputError(f"this log has format {found['format']}, and this is read: {FORMAT}", at)
+        run = record(Run, found)
+        _ensure_sound(run)
+        changed = told != run.hash
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
         raise InputError("this is no line of a log of `ptxmm run`", at) from wrong
-    if run.format != FORMAT:
-        raise InputError(f"this log has format {run.format}, and this is read: {FORMAT}", at)
-    if told != run.hash:
+    if changed:
         raise InputError("the text of the test is not the one that ran: its hash differs", at)
     return run
 
 
-def _run(found: dict[str, Any]) -> Run:
-    device, counted, control = found["device"], found["counted"], found["control"]
-    parts = {
-        "columns": tuple(found["columns"]),
-        "types": tuple(found["types"]),
-        "profile": Profile(**found["profile"]),
-        "device": Device(**device) if device is not None else None,
-        "counted": _counted(counted) if counted is not None else None,
-        "tried": tuple(found.get("tried", ())),
-        "control": Control(**{**control, "counted": _counted(control["counted"])}) if control is not None else None,
-    }
-    return Run(**{**found, **parts})
-
-
-def _counted(found: dict[str, Any]) -> Counted:
-    outcomes = tuple(Outcome(**{**each, "values": tuple(each["values"])}) for each in found["outcomes"])
-    audit = Audit(**{**found["audit"], "remarks": tuple(found["audit"]["remarks"])})
-    return Counted(**{**found, "outcomes": outcomes, "audit": audit})
+def _ensure_sound(run: Run) -> None:
+    """Counts and bit patterns are numbers from 0 on, one pattern for each column."""
+    for counted in (run.counted, run.control.counted if run.control is not None else None):
+        if counted is None:
+            continue
+        rest = (counted.instances, counted.stuck, counted.filtered, counted.unlisted, counted.groups, counted.squares)
+        if min(*rest, *(each.count for each in counted.outcomes), *(v for o in counted.outcomes for v in o.values)) < 0:
+            raise ValueError("a number is negative")
+        if counted.audit.label not in LABELS:
+            raise ValueError("the audit has no such label")
+        if any(len(each.values) != len(run.columns) for each in counted.outcomes) or len(run.types) != len(run.columns):
+            raise ValueError("values and columns differ in number")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from ptxmm.gpu.measure.statistics import Count, Spread, ratio
+from ptxmm.records import record
 
 FORMAT = 1
 
@@ -156,31 +157,4 @@ def from_json(found: Mapping[str, Any]) -> Measurement:
     """The measurement that a JSON object holds."""
     if found["format"] != FORMAT:
         raise ValueError(f"this measurement has format {found['format']}, and this is read: {FORMAT}")
-    return Measurement(
-        **{
-            **found,
-            "device": Device(**found["device"]),
-            "series": tuple(_series(each) for each in found["series"]),
-            "code": tuple(_code(each) for each in found.get("code", ())),
-            "claims": tuple(Claim(**{**each, "standing": Standing(each["standing"])}) for each in found["claims"]),
-        }
-    )
-
-
-def _code(found: Mapping[str, Any]) -> Code:
-    instructions = tuple((opcode, number) for opcode, number in found["instructions"])
-    return Code(**{**found, "instructions": instructions, "remarks": tuple(found["remarks"])})
-
-
-def _series(found: Mapping[str, Any]) -> Series:
-    return Series(**{**found, "rows": tuple(_row(each) for each in found["rows"])})
-
-
-def _row(found: Mapping[str, Any]) -> Row:
-    time, count = found["time"], found["count"]
-    return Row(
-        found["arm"],
-        Role(found["role"]),
-        Spread(**time) if time is not None else None,
-        Count(**count) if count is not None else None,
-    )
+    return record(Measurement, dict(found))
