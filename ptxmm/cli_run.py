@@ -44,13 +44,13 @@ Exit codes:
 )
 @click.option("--emit", type=click.Path(path_type=Path), metavar="DIR", help="Only write PTX there; needs no GPU.")
 @click.option("--seconds", type=Seconds(86400), default=0.2, show_default=True,
-              metavar="SECONDS", help="Run each test, with its control, for so long.")  # fmt: skip
+              metavar="SECONDS", help="Run each test, with its controls, for so long.")  # fmt: skip
 @click.option("--profile", "profiles", type=click.Choice((*PROFILES, "each")), multiple=True,
               help=f"How to look for weak outcomes; may be repeated. Default: {', '.join(USUAL)}.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices of a profile.")
 @click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
 @click.option("--audit/--no-audit", default=False, help="Read the machine code of each test, with nvdisasm, or not.")
-@click.option("--controls/--no-controls", default=True, help="Run a weaker sibling of each test with it, or not.")
+@click.option("--controls/--no-controls", default=True, help="Run weaker siblings of each test beside it, or not.")
 @which_options
 @click.pass_context
 def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emit: Path | None, seconds: float,

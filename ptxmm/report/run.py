@@ -19,7 +19,7 @@ class RunReport:
         self.tests = self.skipped = self.instances = 0
 
     def add(self, runs: list[Run]) -> None:
-        """One line for a test: how often its condition held over all profiles, and how often in its control."""
+        """One line for a test: how often its condition held over all profiles, and how often in its control, of which kind."""
         first = runs[0]
         measured = [run.counted for run in runs if run.counted is not None]
         reasons = [run.skipped for run in runs if run.skipped is not None]
@@ -30,9 +30,11 @@ class RunReport:
         self.tests += 1
         self.instances += sum(one.instances for one in measured)
         line = f"{first.name}: {seen(measured)}"
-        others = [run.control.counted for run in runs if run.control is not None]
-        if others:
-            line += f"; control {seen(others)}"
+        controls = [run.control for run in runs if run.control is not None]
+        if controls:
+            kinds = "/".join(dict.fromkeys(control.change.partition(":")[0] for control in controls))
+            line += f"; control {kinds} {seen([control.counted for control in controls])}"
+        reasons += [f"no control: {run.uncontrolled}" for run in runs if run.uncontrolled is not None]
         self.write(line + "".join(f"; {reason}" for reason in dict.fromkeys(reasons)))
 
     def end(self) -> None:
