@@ -156,6 +156,16 @@ def test_a_stuck_copy_does_not_hide_the_others() -> None:
     assert states(counted) == {(0, 0), (1, 1)}
 
 
+@pytest.mark.parametrize(("meeting", "places"), [("bar.sync 0;", ("", "")), ("bar.warp.sync 3;", (".w0.l0", ".w0.l1"))])
+def test_nobody_waits_at_a_barrier_for_a_thread_of_the_test_that_has_ended(
+    meeting: str, places: tuple[str, str]
+) -> None:
+    stays = f"thread A @ d0.c0.b0{places[0]} {{ {meeting} st.weak.global.u32 [x], 1; {meeting} }}"
+    leaves = f"thread B @ d0.c0.b0{places[1]} {{ {meeting} ld.weak.global.u32 r0, [x]; }}"
+    (counted,) = seen(only(f"ptx leaves\n.global .u32 x;\n{stays}\n{leaves}\nexists (B.r0 == 1)"), passes=8)
+    assert states(counted) == {(0,), (1,)}
+
+
 @pytest.mark.parametrize("clause", ["filter (B.r0 == 1)", "assume"])
 def test_what_a_test_leaves_out_is_counted_apart(clause: str) -> None:
     text = MP.replace("exists", f"{clause}\nexists") if clause != "assume" else MP.replace(

@@ -23,7 +23,6 @@ from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
     Atomic,
-    Barrier,
     Branch,
     Const,
     CopyArrive,
@@ -80,11 +79,9 @@ class Body(Operands):
         with self.into(self.main):
             if self.loops:
                 self.code.add(f"mov.u64 {self.code.register(f'begun{self.number}', 64)}, %clock64")
-            counts = participants(self.program, self.number)
+            named = participants(self.program, self.number)
             for at, statement in enumerate(body):
-                count = Const(counts[at]) if at in counts else None
-                counted = replace(statement, count=count) if count and isinstance(statement, Barrier) else statement
-                self._statement(counted, at, labels)
+                self._statement(named.get(at, statement), at, labels)
         with self.into(self.after):
             self._end()
 

@@ -1,36 +1,85 @@
-"""Barriers of a whole CTA where some threads of a test have ended: here they go on to the next round, and never come.
+"""Barriers of a CTA or a warp where some threads of a test have ended: here they go on, and never come there.
 
-Such a barrier gets the number of threads that still come to it, which is what it waits for in the test. Where it is not
-certain that the others have ended by themselves, it stays as it is, and a launch may not end.
+Such a barrier gets the number of threads, or the mask of the lanes, that still come to it, which is what it waits for
+in the test. Where it is not certain that the others have ended by themselves, it stays as it is, and a launch may not
+end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from ptxmm.gpu.layout import WARP, cta_of
-from ptxmm.program import Bar, Barrier, Branch, ClusterBarrier, Const, Exit, Label, Program, Statement, Thread
+from ptxmm.program import (
+    Bar,
+    Barrier,
+    Branch,
+    ClusterBarrier,
+    Const,
+    Exit,
+    Expr,
+    Label,
+    Program,
+    Statement,
+    Thread,
+    WarpSync,
+)
+
+EVERY = (1 << WARP) - 1
 
 
-def participants(program: Program, number: int) -> dict[int, int]:
-    """The counts that barriers of a thread need, by the number of the instruction; none where all threads come.
+def participants(program: Program, number: int) -> dict[int, Statement]:
+    """The barriers of a thread that must name who comes, by the number of the instruction; none where all threads do.
 
-    Only barriers that each thread passes as often as they are written can be counted so.
+    Only barriers that each thread passes as often as they are written can say so.
     """
     thread = program.threads[number]
     mates = [one for one in program.threads if cta_of(one.place) == cta_of(thread.place)]
-    if len({s.id for one in mates for s in one.body if isinstance(s, Barrier)}) != 1:
-        return {}
-    found = {}
-    for identity in {s.id for s in thread.body if isinstance(s, Barrier) and isinstance(s.id, Const)}:
-        places = [_places(one, identity) for one in mates]
-        if any(place is None for place in places):
-            continue
-        times = [len(place or ()) for place in places]
-        for turn, index in enumerate(_places(thread, identity) or ()):
-            coming = [mate for mate, number_ in zip(mates, times, strict=True) if number_ > turn]
-            gone = [mate for mate in mates if mate not in coming]
-            if gone and all(_ends(mate) for mate in gone):
-                found[index] = WARP * len({_warp(program, mate) for mate in coming})
+    found: dict[int, Statement] = {}
+    for place, coming in _without_some(thread, mates, Barrier):
+        statement = thread.body[place]
+        assert isinstance(statement, Barrier)
+        count = WARP * len({_warp(program, mate) for mate in coming})
+        found[place] = replace(statement, count=Const(count))
+    warp = [one for one in mates if one.place.lane is not None and one.place.warp == thread.place.warp]
+    for place, coming in _without_some(thread, warp, WarpSync) if thread in warp else ():
+        statement = thread.body[place]
+        assert isinstance(statement, WarpSync)
+        named = statement.mask.value if isinstance(statement.mask, Const) else EVERY
+        mask = sum(1 << mate.place.lane for mate in coming if mate.place.lane is not None)
+        found[place] = replace(statement, mask=Const(named & mask))
     return found
+
+
+Kind = type[Barrier] | type[WarpSync]
+
+
+def _without_some(thread: Thread, mates: list[Thread], kind: Kind) -> Iterator[tuple[int, list[Thread]]]:
+    """Where a thread comes to a barrier of one kind that some of its mates have passed for the last time; who comes."""
+    names = {_name(s) for one in mates for s in one.body if isinstance(s, kind)}
+    name = next(iter(names), None)
+    if len(names) != 1 or not isinstance(name, Const):
+        return
+    if kind is WarpSync:
+        mates = [one for one in mates if name.value >> (one.place.lane or 0) & 1]
+    places = {one.name: _places(one, kind) for one in mates}
+    if thread.name not in places or any(place is None for place in places.values()):
+        return
+    for turn, place in enumerate(places[thread.name] or ()):
+        gone = [one for one in mates if len(places[one.name] or ()) <= turn]
+        if gone and all(_ends(one, kind) for one in gone):
+            yield place, [one for one in mates if one not in gone]
+
+
+def _name(statement: Statement) -> Expr | None:
+    """What tells barriers apart: the number of one, the mask of the other."""
+    match statement:
+        case Barrier(id=identity):
+            return identity
+        case WarpSync(mask=mask):
+            return mask or Const(EVERY)
+    return None
 
 
 def _warp(program: Program, thread: Thread) -> tuple[str, int]:
@@ -39,24 +88,27 @@ def _warp(program: Program, thread: Thread) -> tuple[str, int]:
     return ("", place.warp) if place.warp is not None else (thread.name, program.threads.index(thread))
 
 
-def _places(thread: Thread, identity: Const) -> list[int] | None:
-    """Where a thread comes to a barrier of the whole CTA, each once; None where that is not certain."""
+def _places(thread: Thread, kind: Kind) -> list[int] | None:
+    """Where a thread comes to barriers that wait for all, each once; None where that is not certain."""
     body = thread.body
-    here = [n for n, s in enumerate(body) if isinstance(s, Barrier) and s.id == identity]
+    here = [n for n, s in enumerate(body) if isinstance(s, kind)]
     if any(not _whole(body[n]) or _doubtful(body, n) for n in here):
         return None
     return here
 
 
-def _ends(thread: Thread) -> bool:
-    """Whether a thread ends by itself after its last barrier: nothing there repeats or waits for its cluster."""
-    last = max((n for n, s in enumerate(thread.body) if isinstance(s, Barrier)), default=-1)
+def _ends(thread: Thread, kind: Kind) -> bool:
+    """Whether a thread ends by itself after its last barrier: nothing there repeats or waits for others."""
+    last = max((n for n, s in enumerate(thread.body) if isinstance(s, kind)), default=-1)
     labels = {s.name: n for n, s in enumerate(thread.body) if isinstance(s, Label)}
     rest = list(enumerate(thread.body))[last + 1 :]
-    return not any(isinstance(s, ClusterBarrier) or (isinstance(s, Branch) and labels[s.target] <= n) for n, s in rest)
+    waits = any(isinstance(s, Barrier | ClusterBarrier | WarpSync) for _, s in rest)
+    return not waits and not any(isinstance(s, Branch) and labels[s.target] <= n for n, s in rest)
 
 
 def _whole(statement: Statement) -> bool:
+    if isinstance(statement, WarpSync):
+        return True
     return isinstance(statement, Barrier) and statement.count is None and statement.kind is not Bar.ARRIVE
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +18,7 @@ from machine.memory import Fault, Memory
 from machine.rows import ROWS
 from machine.rows_async import CALLED
 from machine.scheduler import Hang, Scheduler
+from machine.streams import Stream
 from machine.text import Entry
 from machine.translate import Body, translated
 from machine.warps import ballot, same
@@ -56,9 +56,6 @@ NAMES: dict[str, Any] = {
     **CALLED, "mbarriers": mbarriers, "ballot": ballot, "same": same, "reduced": reduced, "DYNAMIC": DYNAMIC,
 }  # fmt: skip
 
-Work = Callable[[Callable[[], None]], None]
-"""Something in a stream: it starts, and calls what it is given when it is over."""
-
 
 @dataclass(slots=True, eq=False)
 class Machine:
@@ -68,20 +65,21 @@ class Machine:
     memory: Memory = field(default_factory=Memory)
     random: Random = field(init=False)
     scheduler: Scheduler = field(init=False)
-    streams: dict[object, deque[Work]] = field(default_factory=dict)
+    streams: dict[int, Stream] = field(default_factory=dict)
     hung: bool = False
 
     def __post_init__(self) -> None:
         self.random = Random(self.settings.seed)
         self.scheduler = Scheduler(self.random, self.settings.most)
 
-    def enqueue(self, stream: object, work: Work) -> None:
-        """Put work behind what is in a stream; nothing starts before somebody waits."""
-        self.streams.setdefault(stream, deque()).append(work)
+    def stream(self, number: int) -> Stream:
+        """A stream; nothing in it starts before somebody waits."""
+        return self.streams.setdefault(number, Stream())
 
     def launch(
-        self, stream: object, text: str, shape: tuple[int, int], arguments: tuple[tuple[int, int], ...], dynamic: int
-    ) -> None:
+        self, stream: int, text: str, shape: tuple[int, int], arguments: tuple[tuple[int, int], ...], dynamic: int,
+        *, dependent: bool = False,
+    ) -> None:  # fmt: skip
         """Put a launch of `shape` CTAs and threads into a stream; each argument with its width in bits."""
         entry, body = compiled(text)
         widths, expected = [bits for _, bits in arguments], [bits for _, bits in entry.parameters]
@@ -92,13 +90,15 @@ class Machine:
             raise Fault(f"{ctas} CTAs of {threads} threads, in clusters of {entry.cluster}, at most {entry.threads}")
         values = tuple(value for value, _ in arguments)
 
-        def work(over: Callable[[], None]) -> None:
+        def work(before: Grid | None, released: Callable[[], None], over: Callable[[], None]) -> Grid:
             grid = Grid(
-                self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values), over
-            )
+                self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values),
+                released, over, before,
+            )  # fmt: skip
             grid.start(self.random)
+            return grid
 
-        self.enqueue(stream, work)
+        self.stream(stream).put(work, dependent=dependent)
 
     def synchronize(self) -> None:
         """Run until every stream is empty."""
@@ -107,8 +107,8 @@ class Machine:
 
     def done(self) -> bool:
         """Run until every stream is empty, or whatever goes on would never end."""
-        for queue in list(self.streams.values()):
-            self._next(queue)
+        for stream in list(self.streams.values()):
+            stream.advance()
         try:
             if not self.hung:
                 self.scheduler.run()
@@ -120,7 +120,3 @@ class Machine:
             self.scheduler = Scheduler(self.random, self.settings.most, steps=self.scheduler.steps)
             self.streams.clear()
         return not self.hung
-
-    def _next(self, queue: deque[Work]) -> None:
-        if queue:
-            queue.popleft()(lambda: self._next(queue))

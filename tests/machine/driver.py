@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from machine.device import Machine
+from machine.device import Machine, compiled
 from machine.memory import ALIAS
 
 SIZES = {0: 1, 1: 2, 2: 4, 4: 8}
 """Bytes of an element by CU_TENSOR_MAP_DATA_TYPE."""
 
 MAP_BYTES = 128
+SERIALIZATION = 6
+"""CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION."""
+
 MAJOR = 75
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR; the minor number follows."""
 
@@ -25,6 +28,7 @@ class Driver:
     machine: Machine
     made: int = 0
     reserved: int = 0
+    functions: dict[int, str] = field(default_factory=dict)
 
     def cuInit(self, _flags: int) -> int:
         return 0
@@ -56,6 +60,22 @@ class Driver:
         return int((address.value ^ handle.value) & ~ALIAS != 0)
 
     def cuMemSetAccess(self, _address: Any, _size: Any, _access: Any, _count: Any) -> int:
+        return 0
+
+    def cuLaunchKernelEx(self, configuration: Any, function: Any, pointers: Any, _extra: Any) -> int:
+        """A launch with attributes, of which the machine knows that of a dependent one."""
+        told = configuration._obj
+        attributes = [told.attributes[place].id for place in range(told.count)]
+        if set(attributes) - {SERIALIZATION}:
+            return 1
+        text = self.functions[function.value]
+        arguments = tuple(
+            (int.from_bytes(ctypes.string_at(pointers[place], bits // 8), "little"), bits)
+            for place, (_, bits) in enumerate(compiled(text)[0].parameters)
+        )
+        self.machine.launch(
+            told.stream or 0, text, (told.grid[0], told.block[0]), arguments, told.shared, dependent=bool(attributes)
+        )
         return 0
 
     def cuTensorMapEncodeTiled(

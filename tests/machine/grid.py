@@ -9,7 +9,7 @@ from random import Random
 from machine.barriers import Barriers, ClusterBarrier
 from machine.copies import Copies
 from machine.memory import OFFSETS, RANK, WINDOW, Fault, Memory
-from machine.scheduler import Scheduler, Steps
+from machine.scheduler import Gate, Scheduler, Steps
 from machine.warps import Warp
 
 DYNAMIC = 1 << 10
@@ -111,15 +111,19 @@ class Grid:
     cluster: int
     dynamic: int
     body: Callable[[Thread], Steps]
+    released: Callable[[], None]
     ended: Callable[[], None]
+    before: Grid | None = None
     left: int = 0
     clusters: int = 0
     pieces: list[int] = field(default_factory=list)
+    holding: set[Cta] = field(default_factory=set)
+    over: Gate | None = None
 
     def start(self, random: Random) -> None:
         """Start every CTA: what shared memory holds before is arbitrary."""
         ctas, threads = self.shape
-        self.left, self.clusters = ctas * threads, ctas // self.cluster
+        self.left, self.clusters, self.over = ctas * threads, ctas // self.cluster, self.scheduler.gate()
         for first in range(0, ctas, self.cluster):
             cluster = Cluster([], ClusterBarrier(self.scheduler))
             for rank in range(self.cluster):
@@ -135,7 +139,9 @@ class Grid:
         if self.dynamic:
             self.pieces.append(shared)
             self.memory.piece(shared, self.dynamic)[:] = random.randbytes(self.dynamic)
-        return Cta(number, rank, shared, self.dynamic, warps, Barriers(self.scheduler, warps), cluster)
+        cta = Cta(number, rank, shared, self.dynamic, warps, Barriers(self.scheduler, warps), cluster)
+        self.holding.add(cta)
+        return cta
 
     def _thread(self, cta: Cta, tid: int) -> None:
         thread = Thread(self, cta, tid, cta.warps[tid // 32])
@@ -145,7 +151,22 @@ class Grid:
         thread.warp.exit(thread.lane)
         thread.cta.barriers.exited()
         thread.cta.cluster.barrier.exit(thread)
+        if not any(warp.alive for warp in thread.cta.warps):
+            self.release(thread.cta)
         self._leave()
+
+    def release(self, cta: Cta) -> None:
+        """A CTA lets dependent launches start (`griddepcontrol.launch_dependents`); when all do, one may."""
+        if cta in self.holding:
+            self.holding.remove(cta)
+            if not self.holding:
+                self.released()
+
+    def wait(self) -> Steps:
+        """Until the launch that this one depends on is over (`griddepcontrol.wait`)."""
+        if self.before is not None and self.before.left:
+            assert self.before.over is not None
+            yield self.before.over
 
     def fly(self, steps: Steps, then: Callable[[], None]) -> None:
         """Start a copy, without which the launch is not over."""
@@ -162,4 +183,6 @@ class Grid:
         if not self.left:
             for piece in self.pieces:
                 self.memory.release(piece, self.dynamic)
+            assert self.over is not None
+            self.over.open()
             self.ended()

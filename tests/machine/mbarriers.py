@@ -1,4 +1,4 @@
-"""Mbarriers: 64 bits in shared memory with pending and expected arrivals, pending bytes, the parity of the phase."""
+"""Mbarriers: 64 bits in shared memory with pending and expected arrivals, pending bytes, and the phase."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ VALID = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of an mbarrier as PTX ISA 9.7.15.16 has it."""
+    """The state of an mbarrier as PTX ISA 9.7.15.16 has it; of the number of its phase, the last two bits."""
 
-    parity: int
+    phase: int
     pending: int
     expected: int
     bytes: int
@@ -27,15 +27,15 @@ class State:
         """What the bits say."""
         if not word & VALID:
             raise Fault("an operation on memory that holds no mbarrier")
-        tx = word >> 41 & (1 << BYTES) - 1
+        tx = word >> 42 & (1 << BYTES) - 1
         signed = tx - (1 << BYTES) if tx >> (BYTES - 1) else tx
-        return cls(word & 1, word >> 1 & MOST, word >> 21 & MOST, signed)
+        return cls(word & 3, word >> 2 & MOST, word >> 22 & MOST, signed)
 
     @property
     def word(self) -> int:
         if not 0 <= self.pending <= MOST or not 0 <= self.expected <= MOST or abs(self.bytes) > MOST:
             raise Fault(f"an mbarrier with {self.pending} pending arrivals and {self.bytes} pending bytes")
-        return VALID | (self.bytes & (1 << BYTES) - 1) << 41 | self.expected << 21 | self.pending << 1 | self.parity
+        return VALID | (self.bytes & (1 << BYTES) - 1) << 42 | self.expected << 22 | self.pending << 2 | self.phase
 
 
 def init(memory: Memory, address: int, count: int) -> None:
@@ -90,18 +90,21 @@ def _end(memory: Memory, address: int, state: State) -> None:
     if not state.pending and not state.bytes:
         if not state.expected:
             raise Fault("a phase of an mbarrier that expects no arrivals")
-        state = replace(state, parity=state.parity ^ 1, pending=state.expected)
+        state = replace(state, phase=state.phase + 1 & 3, pending=state.expected)
     memory.store(address, 64, state.word)
 
 
 def over(memory: Memory, address: int, token: int) -> bool:
-    """Whether the phase of a token has ended."""
-    return State.of(memory.load(address, 64)).parity != State.of(token).parity
+    """Whether the phase of a token has ended: it is the current one, or the one before it."""
+    ended = State.of(memory.load(address, 64)).phase - State.of(token).phase & 3
+    if ended > 1:
+        raise Fault("a wait for a phase of an mbarrier that is not the last one")
+    return bool(ended)
 
 
 def over_parity(memory: Memory, address: int, parity: int) -> bool:
     """Whether the phase of a parity has ended: the current one is of the other."""
-    return State.of(memory.load(address, 64)).parity != parity & 1
+    return State.of(memory.load(address, 64)).phase & 1 != parity & 1
 
 
 def pending(token: int) -> int:

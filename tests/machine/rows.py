@@ -169,6 +169,12 @@ def _elect(instruction: Instruction, writer: Writer) -> None:
     writer.line(f"{writer.write(predicate)} = t.lane == min({met}.values)")
 
 
+def _dependent(instruction: Instruction, writer: Writer) -> None:
+    """`griddepcontrol`."""
+    writer.line("yield")
+    writer.line("yield from t.grid.wait()" if instruction.words[1] == "wait" else "t.grid.release(t.cta)")
+
+
 def _queued(instruction: Instruction, writer: Writer) -> None:
     """Instructions of the tables for mbarriers and copies: by their longest known prefix."""
     for length in range(len(instruction.words), 0, -1):
@@ -188,7 +194,6 @@ ROWS: dict[str, Row] = {
     "fence": _nothing,
     "membar": _nothing,
     "prefetch": _nothing,
-    "griddepcontrol": _nothing,
     "nanosleep": _sleep,
     "vote": _meet,
     "match": _meet,
@@ -196,6 +201,7 @@ ROWS: dict[str, Row] = {
     "bar": _barrier,
     "barrier": _barrier,
     "elect": _elect,
+    "griddepcontrol": _dependent,
     **dict.fromkeys(("mbarrier", "cp", "tensormap"), _queued),
 }
 """By opcode."""

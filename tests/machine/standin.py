@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy import uint8, uint32, uint64
 
 from machine.device import Machine, Settings, compiled
 from machine.driver import install
+from machine.grid import Grid
 
 __version__ = "0.0+machine"
 NAME = b"Sequential machine"
@@ -97,9 +99,11 @@ class Stream:
     """A stream; in `with` it is the current one."""
 
     current: list[Stream] = []  # noqa: RUF012
+    made = 0
 
     def __init__(self, *, non_blocking: bool = False) -> None:
-        self.non_blocking = non_blocking
+        self.non_blocking, self.ptr = non_blocking, Stream.made
+        Stream.made += 1
 
     def __enter__(self) -> Stream:
         Stream.current.append(self)
@@ -122,11 +126,11 @@ class Event:
         self.steps = 0
 
     def record(self, stream: Stream | None = None) -> None:
-        def noted(over: Any) -> None:
+        def noted(_before: Grid | None, _released: Callable[[], None], over: Callable[[], None]) -> None:
             self.steps = machine.scheduler.steps
             over()
 
-        machine.enqueue(stream or Stream.current[-1], noted)
+        machine.stream((stream or Stream.current[-1]).ptr).put(noted)
 
     def synchronize(self) -> None:
         machine.synchronize()
@@ -142,6 +146,7 @@ class Function:
 
     def __init__(self, text: str) -> None:
         self.ptr, self.text = id(self), text
+        driver.functions[self.ptr] = text
 
     def __call__(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], args: tuple[Any, ...], shared_mem: int = 0,
@@ -149,7 +154,7 @@ class Function:
     ) -> None:  # fmt: skip
         assert grid[1:] == block[1:] == (1, 1)
         arguments = tuple((int(each), 8 * each.dtype.itemsize) for each in args)
-        machine.launch(stream or Stream.current[-1], self.text, (grid[0], block[0]), arguments, shared_mem)
+        machine.launch((stream or Stream.current[-1]).ptr, self.text, (grid[0], block[0]), arguments, shared_mem)
 
 
 class Module:
