@@ -16,6 +16,7 @@ from random_programs import programs
 from ptxmm.arith import U32, Type
 from ptxmm.errors import PtxmmError, Unsupported
 from ptxmm.gpu import harness
+from ptxmm.gpu.epochs import EPOCHS
 from ptxmm.gpu.log import Counted
 from ptxmm.gpu.profiles import PROFILES
 from ptxmm.options import Options
@@ -135,6 +136,14 @@ def test_launches_go_on_where_the_last_one_ended() -> None:
     (counted,) = seen(only(MP), launches=3, passes=2, warps=1)
     assert counted.instances == 3 * 2 * 32
     assert counted.finished == counted.instances
+
+
+@pytest.mark.parametrize("first", [EPOCHS - 6, EPOCHS - 1])
+def test_epochs_begin_anew_when_they_run_out_and_words_have_their_initial_values(first: int) -> None:
+    text = MP.replace(".u32 x;", ".u32 x = 5;").replace("st.weak.u32 [x], 1;", "if (f0 == 1) { st.weak.u32 [x], 1; }")
+    (counted,) = seen(only(text.replace("{ if", "{ f0 = 0; if")), first=first, launches=3, passes=3, warps=1)
+    assert states(counted) <= {(0, 5), (1, 5)}
+    assert counted.finished == counted.instances == 3 * 3 * 32
 
 
 def test_a_wait_ends_when_it_is_told() -> None:

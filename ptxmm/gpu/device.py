@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ptxmm.gpu.aliases import Twice
+from ptxmm.gpu.epochs import EPOCHS
 from ptxmm.gpu.kernel import ENTRY
 from ptxmm.gpu.log import Device
 from ptxmm.gpu.shape import Chip
@@ -90,6 +91,14 @@ class Gpu:
         memory = self.cupy.cuda.UnownedMemory(found.first, found.size, found)
         pointer = self.cupy.cuda.MemoryPointer(memory, 0)
         return self.cupy.ndarray((size,), self.cupy.uint8, pointer), found.second - found.first
+
+    def ensure_epochs(self, passes: int) -> None:
+        """Begin with the first epoch again, on memory that holds zeros, where so many more cannot be told apart."""
+        if self.epoch + passes > EPOCHS:
+            self.epoch = 1
+            memory = [buffer for name, buffer in self.buffers.items() if name.startswith("memory")]
+            for buffer in (*memory, *(self.twice(name, found.size)[0] for name, found in self.mapped.items())):
+                buffer.fill(0)
 
     def event(self) -> Any:
         """A moment in the stream of launches."""

@@ -30,6 +30,9 @@ VALUES = 16
 
 WORD = 32
 
+EPOCHS = (1 << WORD) // VALUES
+"""How many epochs a word can tell apart; the first is 1, since memory that nothing was stored to holds 0."""
+
 PLAIN = (Fence, Assign, Assume, Branch, Exit, Label, Nop)
 
 Initial = dict[tuple[str, int], int]

@@ -117,6 +117,7 @@ class Launch:
 
     def __call__(self, passes: int, seed: int) -> None:
         """Launch; where there are two sides, they change places from launch to launch."""
+        self.gpu.ensure_epochs(passes)
         stages = self.present[0].kernel.layout.stages
         if len(stages) == 1:
             self._launch(passes, seed)

@@ -34,16 +34,16 @@ def device(**settings: Any) -> Iterator[Gpu]:
 
 def seen(
     program: Program, *controls: Program, profile: Profile = PROFILES["few"], passes: int = PASSES, launches: int = 1,
-    warps: int = layout.WARPS, **settings: Any,
+    warps: int = layout.WARPS, first: int = 1, **settings: Any,
 ) -> tuple[Counted, ...]:  # fmt: skip
     """What was counted of a test, and of its controls, which run beside it; checked as it always is.
 
-    A CTA has at most so many `warps` where the test leaves that open.
+    A CTA has at most so many `warps` where the test leaves that open; `first` is the epoch of the first pass.
     """
     with patch.object(layout, "WARPS", warps):
         kernels = tuple(map(kernel, (program, *controls)))
     with device(**settings) as gpu:
-        whole = entry(*kernels)
+        gpu.epoch, whole = first, entry(*kernels)
         job = Job(0, whole, (profile,), 1.0, settings.get("seed", 0))
         sides = Sides(gpu, job, gpu.load(whole.text.encode()), profile)
         turns = [Turn(sides, control) for control in (range(1, len(kernels)) if controls else (0,))]
