@@ -13,6 +13,7 @@ from dataclasses import replace
 from ptxmm import execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
+from ptxmm.encodings import Encodings
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending
 from ptxmm.expect import asked_words, judged, property_of, stated_words
@@ -23,6 +24,7 @@ from ptxmm.model import Model
 from ptxmm.options import Options as Options
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
 from ptxmm.question import Found, ask, decide
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth
 from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.undefined import undefined
@@ -38,14 +40,14 @@ def check(program: Program, model: Model, options: Options) -> Result:
     where the question is too large, a loop was cut or time ran out.
     """
     start = time.perf_counter()
-    deadline = Deadline.after(options.timeout)
+    encodings = Encodings(program, model, Deadline.after(options.timeout))
     quantifier = program.condition.quantifier.value if program.condition else ""
     verdict = "no condition"
     if program.condition is not None:
         verdict = "unknown" if "outcome" in options.properties else "not asked"
     result = Result(program.path, program.name, program.variant, model.name, quantifier, verdict, bound=options.bound)
     try:
-        result = _decided(program, model, options, deadline, result)
+        result = _decided(encodings, options, result)
     except Unsupported as reason:
         result = replace(result, verdict="unsupported", why=str(reason))
     except Undecided as reason:
@@ -57,14 +59,12 @@ def check(program: Program, model: Model, options: Options) -> Result:
 
     words = stated_words(program, model.name, DEFAULT_MODEL)
     if result.verdict != "unsupported":
-        result = _hangs(program, model, options, words, deadline, result)
+        result = _hangs(encodings, options, words, result)
     result = judged(result, asked_words(words, options.properties))
     return replace(result, seconds=time.perf_counter() - start)
 
 
-def _hangs(
-    program: Program, model: Model, options: Options, words: tuple[Word, ...], deadline: Deadline, result: Result
-) -> Result:
+def _hangs(encodings: Encodings, options: Options, words: tuple[Word, ...], result: Result) -> Result:
     """Hangs under the asked progress model, and under each that a stated verdict names."""
     if "hang" not in options.properties:
         return replace(result, progress=options.progress)
@@ -72,7 +72,7 @@ def _hangs(
     answers: dict[str, Answer] = {}
     for progress in dict.fromkeys([options.progress, *named]):
         try:
-            answers[progress] = hang(program, model, progress, deadline, options.bound)
+            answers[progress] = hang(encodings, progress, options.bound)
         except Undecided as reason:
             answers[progress] = Answer("unknown", why=str(reason))
         if not options.witness:
@@ -81,14 +81,14 @@ def _hangs(
     return replace(result, hang=main, progress=options.progress, hangs=tuple(answers.items()))
 
 
-def _decided(program: Program, model: Model, options: Options, deadline: Deadline, result: Result) -> Result:
-    encoding = encode(program, model, options.bound, deadline=deadline, loose=True)
+def _decided(encodings: Encodings, options: Options, result: Result) -> Result:
+    encoding = encodings.of(Ending.FINISHED, options.bound, loose=True)
     if encoding.base.choices.loosened:
         early = _early(encoding, options, result)
         if early is not None:
             return early
-        encoding = encode(program, model, options.bound, deadline=deadline)
-    prefix = _with_prefixes(encoding, options)
+        encoding = encodings.of(Ending.FINISHED, options.bound)
+    prefix = _with_prefixes(encoding, encodings, options)
     asks_races = "race" in options.properties
     pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
     result = _outcome(encoding, options, result)
@@ -96,7 +96,8 @@ def _decided(program: Program, model: Model, options: Options, deadline: Deadlin
         result = replace(result, undefined=undefined(prefix, witness=options.witness))
     if pairs is None:
         no_names = Answer(
-            "unknown", why=f"the model {model.name} does not say which relation is causality or moral strength"
+            "unknown",
+            why=f"the model {encodings.model.name} does not say which relation is causality or moral strength",
         )
         return replace(result, race=no_names) if asks_races else result
     if pairs or asks_races or prefix is not encoding:
@@ -113,14 +114,14 @@ def _early(some: Encoding, options: Options, result: Result) -> Result | None:
     return found if found.verdict in ("allowed", "fails") else None
 
 
-def _with_prefixes(encoding: Encoding, options: Options) -> Encoding:
+def _with_prefixes(encoding: Encoding, encodings: Encodings, options: Options) -> Encoding:
     """The encoding whose executions may stop early, where that makes a difference."""
     graph = encoding.graph
     if graph.cut == -1 and all(literal == -1 for literal, _ in graph.bad):
         always = not (graph.passes or graph.again) or not options.properties & {"race", "undefined"}
         if always:
             return encoding
-    return encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
+    return encodings.of(Ending.PREFIX, options.bound)
 
 
 # --- the condition ---------------------------------------------------------------------------------------------------
@@ -267,7 +268,9 @@ def smt2(program: Program, model: Model, options: Options) -> str:
         formula = Unary("!", condition.formula) if every else condition.formula
     goals = [encoding.condition(f) for f in (program.filter, formula) if f is not None]
     named = [(f"axiom-{name}", literal) for name, literal in encoding.axioms]
-    text = encoding.formulas.text([*encoding.asserted, -encoding.bad, *goals], [(f"|{n}|", lit) for n, lit in named])
+    text = smt_lib(
+        encoding.formulas, [*encoding.asserted, -encoding.bad, *goals], [(f"|{n}|", lit) for n, lit in named]
+    )
     header = (
         f"; {program.full_name} under {model.name}: sat when the condition's states are reachable\n"
         f"(set-logic {'QF_IDL' if encoding.formulas.places else 'QF_UF'})\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ptxmm.asked import Asked
 from ptxmm.base import Base, same_virtual_bytes
 from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
@@ -13,7 +14,7 @@ from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixe
 from ptxmm.finals import Finals
 from ptxmm.forced import settle
 from ptxmm.formula import Formulas, Lit
-from ptxmm.graph import event_graph
+from ptxmm.graph import Grown, event_graph
 from ptxmm.grounded import ensure_grounded
 from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
@@ -22,6 +23,7 @@ from ptxmm.program import Expr, Program, Proxy, Space, TensormapCopy
 from ptxmm.relation import Rel, Symbolic
 from ptxmm.running import Running
 from ptxmm.schedule import Schedule
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 
 CAUSALITY = ("cause", "causality", "causality-order")
@@ -34,7 +36,7 @@ class Encoding:
     """A test under a model, as literals of `graph.formulas`.
 
     `asserted` must hold in every execution that counts, `axioms` are (name, literal), `bad` the literal that an
-    undefined access is made.
+    undefined access is made. `asked` is what the solver still holds of the last questions.
     """
 
     program: Program
@@ -46,6 +48,7 @@ class Encoding:
     evaluation: Evaluation
     axioms: list[tuple[str, Lit]]
     asserted: list[Lit] = field(default_factory=list)
+    asked: Asked | None = None
 
     @property
     def formulas(self) -> Formulas:
@@ -91,6 +94,21 @@ def encode(
     admits them. Without `states`, nothing is asked of final registers. Raises Unsupported where the model lacks
     something that the test needs, Undecided where it is too large.
     """
+    graph = events_under(program, model, bound, ending, deadline, states=states)
+    return encoded(graph, model, chains=chains, loose=loose)
+
+
+def events_under(
+    program: Program,
+    model: Model,
+    bound: int,
+    ending: Ending,
+    deadline: Deadline | None,
+    *,
+    states: bool = True,
+    grown: Grown | None = None,
+) -> EventGraph:
+    """The events of a test under a model, which says what loops leave behind."""
     ensure_supported(program, model)
     ensure_grounded(program, model)
     plan = plan_of(model)
@@ -101,9 +119,16 @@ def encode(
     graph = event_graph(
         program, bound, ending, deadline,
         waits=plan.monotone, states=states, attempts=attempts, hands_on=model.hands_on, refuted=refuted,
+        grown=grown,
     )  # fmt: skip
     ensure_sizes(graph, model)
     ensure_readonly(graph)
+    return graph
+
+
+def encoded(graph: EventGraph, model: Model, *, chains: bool = True, loose: bool = False) -> Encoding:
+    """The executions with these events that a model allows."""
+    plan = plan_of(model)
     settle(graph)
     guards = [event.guard for event in graph.events]
     algebra = Symbolic(len(guards), graph.formulas, guards)
@@ -117,7 +142,7 @@ def encode(
             base.strong, base.loose = _strong(plan, evaluation), loose
     dep = algebra.union(algebra.union(base.rel("addr"), base.rel("data")), base.rel("ctrl"))
     axioms = evaluation.axioms()
-    encoding = Encoding(program, model, plan, graph, base, Finals(base), evaluation, axioms)
+    encoding = Encoding(graph.program, model, plan, graph, base, Finals(base), evaluation, axioms)
     encoding.asserted = [
         *graph.assumed,
         Schedule(base.barriers, base.grids).literal(
@@ -128,7 +153,7 @@ def encode(
         graph.formulas.require(-start, encoding.enabled(index))
     for wait in base.grids.waits():
         graph.formulas.require(-wait.guard, -graph.passes[wait.id], base.grids.all_ended(wait))
-    if ending is Ending.FINISHED:
+    if graph.ending is Ending.FINISHED:
         encoding.asserted += [*graph.ends, -graph.cut, *(-again.literal for again in graph.again)]
     return encoding
 
@@ -137,7 +162,7 @@ def refuted(formulas: Formulas, literal: Lit) -> bool:
     """Whether Z3 finds in a few steps that a literal cannot hold together with the clauses so far."""
     here = session()
     prefix = here.prefix()
-    with here.load(formulas.text([literal], (), f"{prefix}v"), prefix) as loaded:
+    with here.load(smt_lib(formulas, [literal], (), f"{prefix}v"), prefix) as loaded:
         return loaded.check([], formulas.deadline, briefly=True) is Truth.UNSAT
 
 
@@ -153,7 +178,7 @@ def chain_lemma(_: Plan, model: Model, *, stores: bool = False) -> bool:
         wrong = counterexample(encoding.graph, encoding.base.choices, formulas)
         asserted = [*encoding.asserted, *(literal for _, literal in encoding.axioms), wrong]
         prefix = here.prefix()
-        with here.load(formulas.text(asserted, (), f"{prefix}v"), prefix) as loaded:
+        with here.load(smt_lib(formulas, asserted, (), f"{prefix}v"), prefix) as loaded:
             if loaded.check([], Deadline.after(5)) is not Truth.UNSAT:
                 return False
     return True

@@ -1,4 +1,4 @@
-"""Hash-consed boolean formulas with constant folding, and their SMT-LIB text.
+"""Hash-consed boolean formulas with constant folding.
 
 A literal is an integer: `TRUE` and `FALSE`, a variable, or a conjunction; its negative is its negation. Disjunctions
 are negated conjunctions.
@@ -87,14 +87,16 @@ class Formulas:
         if len(parts) < 2:
             return parts.pop() if parts else 1
         key = tuple(sorted(parts))
-        known = self._known.get(key)
-        if known is None:
-            self.next += 1
-            if not self.next & OFTEN:
-                self.tick()
-            known = self._known[key] = self.next
-            self.kids[known] = key
-        return known
+        return self._known.get(key) or self._node(key)
+
+    def _node(self, key: tuple[Lit, ...]) -> Lit:
+        """A new conjunction of sorted parts."""
+        self.next += 1
+        if not self.next & OFTEN:
+            self.tick()
+        self._known[key] = self.next
+        self.kids[self.next] = key
+        return self.next
 
     def _fold(self, parts: set[int]) -> Lit:
         """Drop what the other parts imply; FALSE where they contradict one, 0 otherwise."""
@@ -129,15 +131,27 @@ class Formulas:
         return 0
 
     def both(self, left: Lit, right: Lit) -> Lit:
-        """The conjunction of two."""
+        """The conjunction of two, folded as `conj` does."""
         if left == 1 or left == right:
             return right
         if right == 1:
             return left
         if left == -1 or right == -1 or left == -right:
             return -1
-        known = self._known.get((left, right) if left < right else (right, left))
-        return known or self.conj((left, right))
+        key = (left, right) if left < right else (right, left)
+        return self._known.get(key) or self._folded(left, right) or self._node(key)
+
+    def _folded(self, left: Lit, right: Lit) -> Lit:
+        """The conjunction of two where one of them, or what it is made of, decides it; else 0."""
+        kids = self.kids
+        first, second = kids.get(abs(left), ()), kids.get(abs(right), ())
+        if (left > 0 and right in first) or (right < 0 and -left in second):
+            return left
+        if (right > 0 and left in second) or (left < 0 and -right in first):
+            return right
+        if (left > 0 and -right in first) or (right > 0 and -left in second):
+            return -1
+        return -1 if left > 0 < right and not {-kid for kid in first}.isdisjoint(second) else 0
 
     def disj(self, literals: Iterable[Lit]) -> Lit:
         """The disjunction, folded."""
@@ -214,83 +228,22 @@ class Formulas:
         stack = [abs(root) for root in roots]
         parts, kids, meanings = self.parts, self.kids, self.meanings
         while stack:
-            node = stack[-1]
-            if node in done or node in known:
-                stack.pop()
+            node = stack.pop()
+            if node < 0:
+                order.append(-node)
                 continue
+            if node in done or node in known:
+                continue
+            done.add(node)
             found = kids.get(node)
             if node in meanings:
                 found = parts(node) if build else tuple(meanings[node].needs())
-            open_parts = [k for kid in found if (k := abs(kid)) not in done and k not in known] if found else ()
-            if open_parts:
-                stack.extend(open_parts)
-                continue
-            done.add(node)
-            order.append(node)
-            stack.pop()
-        return order
-
-    def text(
-        self,
-        asserted: Sequence[Lit],
-        named: Sequence[tuple[str, Lit]] = (),
-        prefix: str = "p",
-        equal: Sequence[tuple[str, Lit]] = (),
-    ) -> str:
-        """SMT-LIB text: `asserted` and all clauses hold, each name in `named` implies its literal, in `equal` is it."""
-        roots = [*asserted, *(literal for _, literal in named), *(literal for _, literal in equal)]
-        roots.extend(literal for clause in self.clauses for literal in clause)
-        roots.extend(self.places)
-        order = self.below(roots)
-        uses = self._uses(order, roots)
-        lines: list[str] = []
-        shown: dict[int, str] = {1: "true", -1: "false"}
-        self.deadline.check()
-        for node in order:
-            kids = self.kids.get(node)
-            name = f"{prefix}{node}"
-            if kids is None:
-                lines.append(f"(declare-const {name} Bool)")
-                positive, negative = name, f"(not {name})"
-            elif len(kids) == 1:
-                positive, negative = shown[kids[0]], shown[-kids[0]]
-            elif uses[node] > 1:
-                lines.append(f"(define-fun {name} () Bool (and {' '.join([shown[k] for k in kids])}))")
-                positive, negative = name, f"(not {name})"
+            if found:
+                stack.append(-node)
+                stack.extend(map(abs, found))
             else:
-                positive = f"(and {' '.join([shown[k] for k in kids])})"
-                negative = f"(or {' '.join([shown[-k] for k in kids])})"
-            shown[node], shown[-node] = positive, negative
-        lines.extend(self._order_text(shown, prefix))
-        for clause in self.clauses:
-            parts = [shown[literal] for literal in clause]
-            whole = parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})" if parts else "false"
-            lines.append(f"(assert {whole})")
-        lines.extend(f"(assert {shown[literal]})" for literal in asserted if literal != 1)
-        for name, literal in named:
-            lines.append(f"(declare-const {name} Bool)\n(assert (or (not {name}) {shown[literal]}))")
-        lines.extend(f"(define-fun {name} () Bool {shown[literal]})" for name, literal in equal)
-        return "\n".join(lines)
-
-    def _order_text(self, shown: Mapping[int, str], prefix: str) -> list[str]:
-        """What the variables that compare places say of the places."""
-        used = dict.fromkeys(place for pair in self.places.values() for place in pair)
-        lines = [f"(declare-const {prefix}at{place} Int)" for place in used]
-        lines.extend(
-            f"(assert (= {shown[literal]} (< {prefix}at{first} {prefix}at{second})))"
-            for literal, (first, second) in self.places.items()
-        )
-        return lines
-
-    def _uses(self, order: Sequence[int], roots: Sequence[Lit]) -> dict[int, int]:
-        uses = dict.fromkeys(order, 0)
-        uses[1] = 0
-        for root in roots:
-            uses[abs(root)] += 1
-        for node in order:
-            for kid in self.kids.get(node, ()):
-                uses[abs(kid)] += 1
-        return uses
+                order.append(node)
+        return order
 
 
 def _contradict(kids: Mapping[int, tuple[int, ...]], facts: set[Lit], new: list[Lit], steps: list[int]) -> bool:

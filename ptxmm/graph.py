@@ -66,12 +66,14 @@ def event_graph(
     attempts: Callable[[], bool] = never,
     hands_on: bool = False,
     refuted: Callable[[Formulas, Lit], bool] = unrefuted,
+    grown: Grown | None = None,
 ) -> EventGraph:
     """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
 
     Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too, and with
     `hands_on` others may read what they write; `refuted` is asked whether a literal cannot hold.
-    Without `states`, final registers do not matter; with them, those matter that the test asks for.
+    Without `states`, final registers do not matter; with them, those matter that the test asks for. What is known of
+    memory from graphs of the same test is taken from `grown`.
 
     Raises Undecided where values or code are too many.
     """
@@ -80,8 +82,9 @@ def event_graph(
         effects = {index: set(loops_of(thread.body)) for index, thread in enumerate(program.threads)}
     bounds: dict[int, dict[int, int]] = {}
     kept = [asked_registers(program, thread) if states else frozenset[str]() for thread in program.threads]
+    grown = grown or Grown()
     while True:
-        graph = _walked(program, bound, ending, deadline, effects, bounds, kept)
+        graph = _walked(program, bound, ending, deadline, effects, bounds, kept, grown)
         found = _left_behind(graph, attempts, hands_on, refuted)
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
@@ -103,6 +106,7 @@ def _walked(
     effects: dict[int, set[int]],
     bounds: dict[int, dict[int, int]],
     kept: list[frozenset[str] | None],
+    grown: Grown,
 ) -> EventGraph:
     to_the_end = program.conventions.branches_control_the_rest
     nodes = [
@@ -116,10 +120,9 @@ def _walked(
         )
         for index, thread in enumerate(program.threads)
     ]
-    memory = Memory(program)
     formulas = Formulas(deadline)
     counts = _counts(program, nodes)
-    _grow(program, nodes, memory, formulas, counts)
+    memory = grown.memory(program, nodes, formulas, counts)
     graph = EventGraph(program, formulas, memory, nodes, ending=ending, **counts)
     _add_inits(graph)
     for index in range(len(program.threads)):
@@ -181,6 +184,23 @@ def _counts(program: Program, nodes: list[tuple[Node, ...]]) -> _Counts:
         "most_pending": max([0, *counts]) + more if pending else 0,
         "counts_pending": pending,
     }
+
+
+class Grown:
+    """The possible values of a test's memory, for each way in which its threads have been unrolled so far."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[list[tuple[Node, ...]], Memory]] = []
+
+    def memory(self, program: Program, nodes: list[tuple[Node, ...]], formulas: Formulas, counts: _Counts) -> Memory:
+        """The memory of threads that are unrolled so."""
+        for known, memory in self._found:
+            if known == nodes:
+                return memory.copy()
+        memory = Memory(program)
+        _grow(program, nodes, memory, formulas, counts)
+        self._found.append((nodes, memory.copy()))
+        return memory
 
 
 def _grow(program: Program, nodes: list[tuple[Node, ...]], memory: Memory, formulas: Formulas, counts: _Counts) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ptxmm import arith, execution
-from ptxmm.deadline import Deadline
-from ptxmm.encode import encode
+from ptxmm.encodings import Encodings
 from ptxmm.endless import endless, writes_in_loops
 from ptxmm.errors import Undecided
 from ptxmm.events import Event
@@ -12,8 +11,6 @@ from ptxmm.features import ensure_supported
 from ptxmm.graph import inside
 from ptxmm.mbarrier_replay import history
 from ptxmm.mbarrier_state import phase_of
-from ptxmm.model import Model
-from ptxmm.program import Program
 from ptxmm.progress import ENDINGS, EVEN, Progress
 from ptxmm.question import ask
 from ptxmm.sequential import is_exact
@@ -22,18 +19,19 @@ from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.verdict import Answer
 
 
-def hang(program: Program, model: Model, progress: str, deadline: Deadline, bound: int) -> Answer:
+def hang(encodings: Encodings, progress: str, bound: int) -> Answer:
     """Whether some execution of a test never ends under a progress model (one of `progress.PROGRESS`).
 
     Loops that write are looked at as they stand, in all interleavings, first of all where these are all executions.
     `unknown` where that does not decide and loops were cut in an execution that otherwise ends, or time ran out.
     """
+    program, model, deadline = encodings.program, encodings.model, encodings.deadline
     ensure_supported(program, model)
     first = writes_in_loops(program) and is_exact(program, model)
     if first and (answer := endless(program, model, progress, deadline)).verdict != "unknown":
         return answer
     try:
-        answer = _with_loops_cut(program, model, progress, deadline, bound)
+        answer = _with_loops_cut(encodings, progress, bound)
     except Undecided as reason:
         answer = Answer("unknown", why=str(reason))
     if answer.verdict == "unknown" and not first and deadline.left():
@@ -42,15 +40,16 @@ def hang(program: Program, model: Model, progress: str, deadline: Deadline, boun
     return answer
 
 
-def _with_loops_cut(program: Program, model: Model, progress: str, deadline: Deadline, bound: int) -> Answer:
+def _with_loops_cut(encodings: Encodings, progress: str, bound: int) -> Answer:
     """The answer from executions in which loops that only wait stand for all of their repetitions, others for a few."""
-    encoding = encode(program, model, bound, ENDINGS[progress], deadline, states=False)
+    encoding = encodings.of(ENDINGS[progress], bound, states=False)
     graph = encoding.graph
     doubts = ask(encoding, {"cut": graph.cut}, [-encoding.bad])
     scheduling = Progress(encoding, progress)
     never = scheduling.never_ends()
     alike = interchangeable(encoding) if progress in EVEN else ()
-    found = ask(encoding, {"hang": never}, [-graph.cut, -encoding.bad, one_order(encoding, alike)])["hang"]
+    asserted = [*scheduling.required, -graph.cut, -encoding.bad, one_order(encoding, alike)]
+    found = ask(encoding, {"hang": never}, asserted)["hang"]
     if found.assignment is not None:
         one = execution.concrete(encoding, found.assignment)
         return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=execution.shown(one))

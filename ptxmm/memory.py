@@ -49,6 +49,18 @@ class Memory:
     _cells: dict[str, list[Range]] = field(default_factory=dict)
     _domains: dict[tuple[str, Range], tuple[int, ...]] = field(default_factory=dict)
 
+    def copy(self) -> Memory:
+        """The same knowledge, that grows by itself."""
+        return Memory(
+            self.program,
+            ranges={name: set(held) for name, held in self.ranges.items()},
+            stored={key: set(held) for key, held in self.stored.items()},
+            fresh={key: set(held) for key, held in self.fresh.items()},
+            steps={key: dict(held) for key, held in self.steps.items()},
+            mixed=set(self.mixed),
+            touched=set(self.touched),
+        )
+
     def touch(self, name: str, where: Range) -> None:
         """An access of these bytes is possible."""
         known = self.ranges.setdefault(name, set())

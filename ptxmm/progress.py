@@ -46,12 +46,13 @@ class Progress:
         self.encoding, self.graph, self.formulas = encoding, encoding.graph, encoding.formulas
         self.model = model
         self.threads = encoding.program.threads
+        self.required: list[Lit] = []
         self.leaves = [self._leaf(index) for index in range(len(self.threads))]
 
     def never_ends(self) -> Lit:
-        """The literal that some thread does not end; what progress and memory promise goes to the formulas."""
+        """The literal that some thread does not end; what progress and memory promise of that is `required`."""
         root = self._tree()
-        self.formulas.require(root.progress)
+        self._require(root.progress)
         self._forward(root)
         for members in self.encoding.base.barriers.groups.values():
             for event in members.events:
@@ -59,13 +60,17 @@ class Progress:
                     self._waits_in_vain(members, event)
         for wait in self.encoding.base.grids.waits():
             stays = self.formulas.both(wait.guard, -self.graph.passes[wait.id])
-            self.formulas.require(-stays, -self.encoding.base.grids.all_ended(wait))
+            self._require(-stays, -self.encoding.base.grids.all_ended(wait))
         for again in self.graph.again:
             self._sees_the_last(again)
         for retry in self.graph.retries:
             for read in retry.reads:
                 self._finds_the_last(retry.again, self.graph.events[read])
         return self.formulas.disj([-end for end in self.graph.ends])
+
+    def _require(self, *clause: Lit) -> None:
+        """Ask that one of the literals holds, of executions that never end in this way and of no others."""
+        self.required.append(self.formulas.disj(clause))
 
     # --- scheduling ---------------------------------------------------------------------------------------------------
 
@@ -85,8 +90,8 @@ class Progress:
         enabled = self.encoding.enabled(index)
         schedulable = formulas.conj((enabled, -ended, -self.blocked(index)))
         progress = formulas.var()
-        formulas.require(-progress, -enabled, started)
-        formulas.require(-progress, -graph.stops[index])
+        self._require(-progress, -enabled, started)
+        self._require(-progress, -graph.stops[index])
         return Group(progress, schedulable, started)
 
     def _tree(self) -> Group:
@@ -112,7 +117,7 @@ class Progress:
 
     def _forward(self, group: Group) -> None:
         """What progress of a group means for the groups below it."""
-        require, both = self.formulas.require, self.formulas.both
+        require, both = self._require, self.formulas.both
         if not group.below:
             return
         able = [both(child.progress, child.schedulable) for child in group.below]
@@ -147,14 +152,14 @@ class Progress:
         barriers: Barriers = self.encoding.base.barriers
         stays = self.formulas.both(event.guard, -self.graph.passes[event.id])
         if stays != -1:
-            self.formulas.require(-stays, barriers.lacking(members, event))
+            self._require(-stays, barriers.lacking(members, event))
 
     def _sees_the_last(self, again: Again) -> None:
         """A thread that waits for ever reads what no later write it can see has replaced.
 
         Strong reads whose scope includes the writer see a write eventually; other reads may stay stale.
         """
-        fr, formulas = self.encoding.base.rel("fr"), self.formulas
+        fr = self.encoding.base.rel("fr")
         place = self.threads[again.thread].place
         progress = self.leaves[again.thread].progress
         for read in self.graph.events:
@@ -167,7 +172,7 @@ class Progress:
                 if literal == -1 or write.thread < 0 or write.id == read.rmw:
                     continue
                 if read.scope is not None and includes(read.scope, place, self.threads[write.thread].place):
-                    formulas.require(-progress, -again.literal, -read.guard, -literal)
+                    self._require(-progress, -again.literal, -read.guard, -literal)
 
     def _finds_the_last(self, again: Again, read: Event) -> None:
         """A thread whose attempts fail for ever finds in each of them the value of the last write of the word."""
@@ -177,19 +182,19 @@ class Progress:
         last = {
             w.id: formulas.conj((w.guard, *(-before[w.id, v.id] for v in writers if v.id != w.id))) for w in writers
         }
-        formulas.require(*fails, *read.table.values())
+        self._require(*fails, *read.table.values())
         for value, literal in read.table.items():
             stored = [formulas.both(last[w.id], w.table.get(value, -1)) for w in writers]
-            formulas.require(*fails, -literal, formulas.disj(stored))
+            self._require(*fails, -literal, formulas.disj(stored))
 
     def _stays_incomplete(self, wait: Event, progress: Lit, again: Again) -> None:
         """A thread that waits for ever at an mbarrier has seen every change of it, and the phase is not complete.
 
         What is counted does not depend on scopes, so that every wait sees the last state in the end.
         """
-        formulas, mbarriers = self.formulas, self.encoding.base.mbarriers
+        mbarriers = self.encoding.base.mbarriers
         stays = (-progress, -again.literal, -wait.guard)
-        formulas.require(*stays, mbarriers.incomplete(wait))
+        self._require(*stays, mbarriers.incomplete(wait))
         barrier = mbarriers.all[wait.object]
         for change in barrier.changing:
-            formulas.require(*stays, -change.guard, barrier.before[change.id, wait.id])
+            self._require(*stays, -change.guard, barrier.before[change.id, wait.id])

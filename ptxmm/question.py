@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ptxmm.asked import Asked
 from ptxmm.encode import Encoding
 from ptxmm.formula import Lit
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 
 # Parts of formulas from which on the solver is not asked which axioms it needed.
@@ -27,21 +29,22 @@ class Found:
 def ask(encoding: Encoding, goals: Mapping[str, Lit], asserted: Sequence[Lit] = ()) -> dict[str, Found]:
     """For each goal, whether an execution that the model allows has it, with what is `asserted` besides."""
     found = {name: Found(Truth.UNSAT) for name in goals}
-    formulas, here = encoding.formulas, session()
-    certain = [*encoding.asserted, *(literal for _, literal in encoding.axioms), *asserted]
-    open_goals = {name: literal for name, literal in goals.items() if literal != -1}
-    if not open_goals or formulas.conj(certain) == -1:
+    formulas = encoding.formulas
+    certain = [*encoding.asserted, *(literal for _, literal in encoding.axioms)]
+    open_goals = {name: formulas.conj((literal, *asserted)) for name, literal in goals.items() if literal != -1}
+    if not open_goals or formulas.conj([*certain, *asserted]) == -1:
         return found
-    prefix = here.prefix()
-    text = formulas.text(certain, [(prefix + name, literal) for name, literal in open_goals.items()], f"{prefix}v")
-    with here.load(text, prefix) as loaded:
-        for name in open_goals:
-            truth = loaded.check([name], formulas.deadline)
-            found[name] = Found(
-                truth,
-                why=loaded.why() if truth is Truth.UNKNOWN else "",
-                assignment=loaded.assignment(formulas.variables) if truth is Truth.SAT else None,
-            )
+    asked = encoding.asked
+    if asked is None or not asked.loaded.open:
+        asked = encoding.asked = Asked(formulas, certain)
+    names = asked.name(list(open_goals.values()))
+    for goal, name in zip(open_goals, names, strict=True):
+        truth = asked.loaded.check([name], formulas.deadline)
+        found[goal] = Found(
+            truth,
+            why=asked.loaded.why() if truth is Truth.UNKNOWN else "",
+            assignment=asked.loaded.assignment(formulas.variables) if truth is Truth.SAT else None,
+        )
     return found
 
 
@@ -61,7 +64,7 @@ def decide(encoding: Encoding, goal: Lit, asserted: Sequence[Lit], *, core: bool
         certain += [literal for _, literal in named]
         named = []
     wanted = [*named, ("goal", goal), ("tidy", _in_order(encoding))]
-    text = formulas.text(certain, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
+    text = smt_lib(formulas, certain, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
     names = [name for name, _ in named]
     deadline = formulas.deadline
     with here.load(text, prefix) as loaded:

@@ -42,6 +42,7 @@ class Loaded:
     prefix: str
     large: bool = False
     held: bool = False
+    open: bool = True
 
     def check(self, names: Sequence[str], deadline: Deadline, *, briefly: bool = False, core: bool = False) -> Truth:
         """Whether the constraints and the named literals hold together.
@@ -88,8 +89,16 @@ class Loaded:
         reason = self.solver.reason_unknown()
         return reason if reason not in ("timeout", "canceled", "unknown", "") else "time-out"
 
-    def block(self, text: str) -> None:
+    def close(self) -> None:
+        """Take the constraints out of a solver that is not theirs alone."""
+        self.open = False
+        if not self.large:
+            self.solver.pop()
+
+    def add(self, text: str) -> None:
         """Add more constraints."""
+        if self.large:
+            self._hold([])
         self.solver.from_string(text)
 
 
@@ -105,28 +114,43 @@ class Session:
 
     def __init__(self) -> None:
         self.loads = 0
+        self._kept: Loaded | None = None
         self._renew()
 
     def _renew(self) -> None:
+        self._forget()
         self.read = 0
         self.solver = _solver()
 
     @contextmanager
     def load(self, text: str, prefix: str) -> Iterator[Loaded]:
         """The constraints, for as long as the block runs."""
-        if len(text) > LARGE:
-            solver = _solver()
-            solver.from_string(text)
-            yield Loaded(solver, prefix, large=True)
-            return
-        solver = self.solver
-        self.read += len(text)
-        solver.push()
+        loaded = self._pushed(text, prefix)
         try:
-            solver.from_string(text)
-            yield Loaded(solver, prefix)
+            yield loaded
         finally:
-            solver.pop()
+            self._forget()
+            loaded.close()
+
+    def keep(self, text: str, prefix: str) -> Loaded:
+        """The constraints, until others are loaded."""
+        self._kept = self._pushed(text, prefix)
+        return self._kept
+
+    def _pushed(self, text: str, prefix: str) -> Loaded:
+        self._forget()
+        large = len(text) > LARGE
+        loaded = Loaded(_solver() if large else self.solver, prefix, large)
+        if not large:
+            self.read += len(text)
+            loaded.solver.push()
+        loaded.solver.from_string(text)
+        return loaded
+
+    def _forget(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def prefix(self) -> str:
         """A new prefix for names."""

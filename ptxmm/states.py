@@ -15,6 +15,7 @@ from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
 from ptxmm.question import Found, ask
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 from ptxmm.verdict import Outcomes, State
 
@@ -113,7 +114,7 @@ def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]
     keep = [encoding.finals.truth(program.filter)] if program.filter is not None else []
     equal = [(f"{prefix}c{i}_{value}", literal) for i, table in enumerate(tables) for value, literal in table.items()]
     exact = [-encoding.bad, *encoding.asserted, *keep, *(literal for _, literal in encoding.axioms)]
-    text = formulas.text(exact, (), f"{prefix}v", equal)
+    text = smt_lib(formulas, exact, (), f"{prefix}v", equal)
     states: dict[tuple[int, ...], State] = {}
     with here.load(text, prefix) as loaded:
         while True:
@@ -131,7 +132,7 @@ def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]
             ]
             if not parts:
                 break
-            loaded.block(f"(assert (not (and {' '.join(parts)})))" if len(parts) > 1 else f"(assert (not {parts[0]}))")
+            loaded.add(f"(assert (not (and {' '.join(parts)})))" if len(parts) > 1 else f"(assert (not {parts[0]}))")
     return _sorted(states), why
 
 

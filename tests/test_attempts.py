@@ -21,6 +21,7 @@ from ptxmm.cat import read_model, shipped_models
 from ptxmm.check import check
 from ptxmm.deadline import Deadline
 from ptxmm.encode import chain_lemma, encode
+from ptxmm.encodings import Encodings
 from ptxmm.events import Ending
 from ptxmm.hangs import hang
 from ptxmm.model import Axiom
@@ -290,7 +291,8 @@ def test_unrolled_loops_say_the_same(name: str, test: Program) -> None:
 def test_what_goes_on_for_ever_is_what_the_interleavings_say(name: str, codes: list[list[Statement]]) -> None:
     test = program(*(thread("ABC"[i], cta(0), *code) for i, code in enumerate(codes)))
     hanging = endless(test)
-    answers = {progress: hang(test, model(name), progress, Deadline.after(5), 2).verdict for progress in PROGRESS}
+    encodings = Encodings(test, model(name), Deadline.after(5))
+    answers = {progress: hang(encodings, progress, 2).verdict for progress in PROGRESS}
     for progress, answer in answers.items():
         assert answer in ("unknown", "yes" if progress in hanging else "no"), progress
     for strong, weak in pairwise(("fair", "lobe", "obe", "unfair")):
@@ -300,7 +302,7 @@ def test_what_goes_on_for_ever_is_what_the_interleavings_say(name: str, codes: l
 def test_a_thread_that_fails_for_ever_has_no_attempt_in_the_picture() -> None:
     encoding = encode(guarded(take(), []), model("ptx-9.4"), 2, Ending.PREFIX)
     assert len(encoding.graph.retries) == 2
-    answer = hang(guarded(take(), []), model("ptx-9.4"), "fair", Deadline.never(), 2)
+    answer = hang(Encodings(guarded(take(), []), model("ptx-9.4"), Deadline.never()), "fair", 2)
     assert answer.verdict == "yes"
     assert "tries for ever" in answer.why
     assert "finds l = 1" in answer.why

@@ -21,6 +21,7 @@ from ptxmm.model import Axiom, Model
 from ptxmm.options import PROGRESS, Options
 from ptxmm.plan import plan_of
 from ptxmm.program import Addr, Atomic, Const, FinalMem, FinalReg, Object, Place, Program, Thread
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 from ptxmm.states import columns, enumerate_states
 from ptxmm.syntax import dartagnan, lit
@@ -35,7 +36,7 @@ def states(program: Program, model: Model, *, with_chains: bool) -> tuple[set[tu
     names = [(f"{prefix}c{i}_{value}", literal) for i, t in enumerate(tables) for value, literal in t.items()]
     asserted = [*encoding.asserted, *(literal for _, literal in encoding.axioms)]
     found = set()
-    with here.load(formulas.text(asserted, (), f"{prefix}v", names), prefix) as loaded:
+    with here.load(smt_lib(formulas, asserted, (), f"{prefix}v", names), prefix) as loaded:
         while loaded.check([], formulas.deadline) is Truth.SAT:
             known = formulas.value([abs(lit) for _, lit in names], loaded.assignment(formulas.variables))
             state = tuple(
@@ -44,7 +45,7 @@ def states(program: Program, model: Model, *, with_chains: bool) -> tuple[set[tu
             assert state not in found
             found.add(state)
             same = " ".join(f"{prefix}c{i}_{value}" for i, value in enumerate(state))
-            loaded.block(f"(assert (not (and true {same})))")
+            loaded.add(f"(assert (not (and true {same})))")
     return found, bool(encoding.base.choices.chains)
 
 

@@ -18,6 +18,7 @@ from ptxmm.arith import U32
 from ptxmm.cat import read_model, shipped_models
 from ptxmm.deadline import Deadline
 from ptxmm.deciding import deciding
+from ptxmm.encodings import Encodings
 from ptxmm.endless import endless
 from ptxmm.hangs import hang
 from ptxmm.interleaving import Interleavings
@@ -35,7 +36,7 @@ A, B, C = cta(0), cta(1), cta(2)
 
 
 def asked(test: Program, progress: str = "fair", model: str = "ptx-9.4") -> str:
-    return hang(test, shipped(model), progress, Deadline.never(), 4).verdict
+    return hang(Encodings(test, shipped(model), Deadline.never()), progress, 4).verdict
 
 
 def hanging(test: Program, model: str = "ptx-9.4") -> set[str]:
@@ -97,7 +98,7 @@ def test_a_count_that_takes_too_many_values_is_left_open() -> None:
 
 def test_what_happens_in_the_loop_is_told() -> None:
     test = program(exchanging("A", A, 1, unequal("r", 1)), exchanging("B", B, 2, unequal("r", 2)))
-    answer = hang(test, shipped("ptx-9.4"), "fair", Deadline.never(), 4)
+    answer = hang(Encodings(test, shipped("ptx-9.4"), Deadline.never()), "fair", 4)
     assert answer.why == ("A goes round for ever: `Atomic` (x = 2 -> 1); B goes round for ever: `Atomic` (x = 1 -> 2)")
 
 

@@ -19,6 +19,7 @@ from ptxmm.arith import atomic, binary
 from ptxmm.cat import read_model
 from ptxmm.closure import bits, closed_masks
 from ptxmm.deadline import Deadline
+from ptxmm.encodings import Encodings
 from ptxmm.errors import Undecided
 from ptxmm.hangs import hang
 from ptxmm.program import Addr, Atomic, Binary, Branch, Const, Expr, Label, Load, Program, Reg, Statement, Store
@@ -53,7 +54,9 @@ def test_every_row_ends_under_fair_scheduling_as_dartagnan_says(table: str, mode
     rows = [line.rsplit(",", 1) for line in (DAT3M / table).read_text().split()]
     assert len(rows) == 53
     stated = {name: {"1": "no", "0": "yes"}[figure] for name, figure in rows}
-    found = {name: hang(program_in(DAT3M / name), axioms, "fair", Deadline.never(), 4).verdict for name in stated}
+    found = {
+        name: hang(Encodings(program_in(DAT3M / name), axioms, Deadline.never()), "fair", 4).verdict for name in stated
+    }
     assert found == stated
 
 
@@ -164,7 +167,7 @@ def test_a_loop_with_effects_that_may_go_on_for_ever_is_not_said_to_end(progress
         thread("A", cta(0), label("a"), atom("exch", "r", "x", 0), bra("a", equal("r", 0))),
         thread("B", cta(0), label("b"), atom("exch", "r", "x", 1), bra("b", equal("r", 0))),
     )
-    found = hang(test, shipped("ptx-9.4"), progress, Deadline.never(), 4).verdict
+    found = hang(Encodings(test, shipped("ptx-9.4"), Deadline.never()), progress, 4).verdict
     assert (progress in endless(test), found) in [(True, "yes"), (True, "unknown"), (False, "no"), (False, "unknown")]
 
 
@@ -185,7 +188,7 @@ def answers(model: str) -> dict[tuple[str, str], str]:
 
 def answer(path: Path, model: str, progress: str) -> str:
     try:
-        return hang(program_in(path), shipped(model), progress, Deadline.after(60), 4).verdict
+        return hang(Encodings(program_in(path), shipped(model), Deadline.after(60)), progress, 4).verdict
     except Undecided:
         return "unknown"
 

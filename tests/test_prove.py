@@ -42,6 +42,7 @@ from ptxmm.prove.statement import Hypothesis, Lemma, Theorem
 from ptxmm.prove.theory import EXISTENCE, Fact, facts_of
 from ptxmm.report.prove import exit_code
 from ptxmm.resources import models_dir
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read
@@ -187,7 +188,7 @@ def untrue(program: Program, model: Model, lines: Iterable[Fact]) -> Iterator[st
     formulas, here = encoding.formulas, session()
     prefix = here.prefix()
     named = [(f"{prefix}m{number}", -literal) for number, (_, literal) in enumerate(encoding.axioms)]
-    with here.load(formulas.text(list(encoding.asserted), named, f"{prefix}v"), prefix) as loaded:
+    with here.load(smt_lib(formulas, list(encoding.asserted), named, f"{prefix}v"), prefix) as loaded:
         for number, one in enumerate(axioms):
             if loaded.check([f"m{number}"], formulas.deadline) is not Truth.UNSAT:
                 yield one.name

@@ -27,6 +27,7 @@ from ptxmm.report.json import check_report
 from ptxmm.report.sarif import sarif_report
 from ptxmm.report.svg import execution_svg
 from ptxmm.report.witness import evidence
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 from ptxmm.syntax import lit, read_programs
 from ptxmm.verdict import Missing, Race
@@ -457,7 +458,7 @@ def still_races(test: Program, under: str, race: Race) -> bool:
     axioms = [literal for _, literal in encoding.axioms]
     here = session()
     prefix = here.prefix()
-    text = encoding.formulas.text([*encoding.asserted, *axioms, *wanted, same[0]], (), f"{prefix}v")
+    text = smt_lib(encoding.formulas, [*encoding.asserted, *axioms, *wanted, same[0]], (), f"{prefix}v")
     with here.load(text, prefix) as loaded:
         return loaded.check([], Deadline.after(20)) is not Truth.UNSAT
 

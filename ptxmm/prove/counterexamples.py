@@ -27,6 +27,7 @@ from ptxmm.prove.sentences import Atom, Sentence, axiom, expression, sentence, t
 from ptxmm.prove.statement import Hypothesis, Theorem
 from ptxmm.prove.theory import EXISTENCE, facts_of
 from ptxmm.relation import Rel, Set
+from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 from ptxmm.syntax.lit import read
 
@@ -147,7 +148,7 @@ def structures(program: Program, model: Model, sentences: Iterable[Sentence], op
     formulas, here = encoding.formulas, session()
     prefix = here.prefix()
     axioms = [literal for _, literal in encoding.axioms]
-    text = formulas.text([*encoding.asserted, -encoding.bad, goal, *axioms], (), f"{prefix}v")
+    text = smt_lib(formulas, [*encoding.asserted, -encoding.bad, goal, *axioms], (), f"{prefix}v")
     with here.load(text, prefix) as loaded:
         while loaded.check((), formulas.deadline) is Truth.SAT:
             found = loaded.assignment(formulas.variables)
@@ -156,7 +157,7 @@ def structures(program: Program, model: Model, sentences: Iterable[Sentence], op
             yield Structure(one, tuple(bits(one.running)), meanings)
             known = {f"{prefix}v{n}": value for n, value in found.items() if f"{prefix}v{n} " in text}
             same = " ".join(name if value else f"(not {name})" for name, value in known.items())
-            loaded.block(f"(assert (not (and true {same})))")
+            loaded.add(f"(assert (not (and true {same})))")
 
 
 def with_names(model: Model, texts: Iterable[str]) -> Model:

@@ -1,0 +1,27 @@
+"""Constraints that the solver keeps, so that one question after another is added to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxmm.formula import Formulas, Lit
+from ptxmm.script import Script
+from ptxmm.solve import Loaded, session
+
+
+class Asked:
+    """What is certain, loaded, and the questions that were asked about it, until something else is loaded."""
+
+    def __init__(self, formulas: Formulas, certain: Sequence[Lit]) -> None:
+        here = session()
+        self._prefix = here.prefix()
+        self._script = Script(formulas, f"{self._prefix}v")
+        self._goals = 0
+        self.loaded: Loaded = here.keep(self._script.more(certain), self._prefix)
+
+    def name(self, goals: Sequence[Lit]) -> list[str]:
+        """Names for literals, under which the solver can be asked for them."""
+        names = [f"goal{self._goals + number}" for number in range(len(goals))]
+        self._goals += len(goals)
+        self.loaded.add(self._script.more((), [(self._prefix + n, goal) for n, goal in zip(names, goals, strict=True)]))
+        return names

@@ -1,0 +1,29 @@
+"""The encodings of one test under one model: questions about executions with the same ending share one."""
+
+from __future__ import annotations
+
+from ptxmm.deadline import Deadline
+from ptxmm.encode import Encoding, encoded, events_under
+from ptxmm.events import Ending
+from ptxmm.graph import Grown
+from ptxmm.model import Model
+from ptxmm.program import Program
+
+
+class Encodings:
+    """What has been encoded so far. Questions may add what defines a literal, and nothing that restricts executions."""
+
+    def __init__(self, program: Program, model: Model, deadline: Deadline) -> None:
+        self.program, self.model, self.deadline = program, model, deadline
+        self._grown = Grown()
+        self._made: list[Encoding] = []
+
+    def of(self, ending: Ending, bound: int, *, loose: bool = False, states: bool = True) -> Encoding:
+        """The executions with an ending. Without `states`, nothing is asked of final registers; `loose` are some."""
+        graph = events_under(self.program, self.model, bound, ending, self.deadline, states=states, grown=self._grown)
+        for one in self._made:
+            made = one.graph
+            if made.ending is ending and one.base.loose == loose and made.nodes == graph.nodes:
+                return one
+        self._made.append(encoded(graph, self.model, loose=loose))
+        return self._made[-1]
