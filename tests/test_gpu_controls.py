@@ -222,6 +222,8 @@ def without_waits(test: Program) -> Program | None:
         ("mbarrier/token", "token[copy-first]"),
         ("protocols/wait-message", "wait-message[payload]"),
         ("cluster/st-async", "st-async[right]"),
+        ("mbarrier/raw-wait", "raw-wait[right]"),
+        ("mbarrier/raw-wait", "raw-wait[hint]"),
     ],
 )
 def test_without_its_wait_a_thread_finds_what_the_test_forbids(file: str, name: str) -> None:

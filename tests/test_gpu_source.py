@@ -129,6 +129,18 @@ def test_constants_tell_rounds_apart_and_sums_do_not() -> None:
     assert epochs(only(MP.replace(".global .u32 x", ".global .u64 x").replace("weak.u32", "weak.u64"))) is None
 
 
+def test_a_register_of_32_bits_holds_an_address_of_the_shared_window() -> None:
+    made = kernel(
+        only("""ptx t .shared @ d0.c0.b0 .u32 s;
+                thread A @ d0.c0.b0 { mov.u32 r1, s; ld.shared.u32 r2, [r1 + 0]; } exists (A.r2 == 0)""")
+    )
+    code = body(made, 0)
+    (window,) = re.findall(r"cvt\.u32\.u64 \w+, (\w+);", code)
+    assert f"add.s64 {window}, shared_here, 0;" in made.text
+    assert f"cvta.shared.u64 {window}" not in made.text
+    assert re.search(r"cvta\.shared\.u64 (\w+), \w+;\s+ld\.weak\.u32 \w+, \[\1\]", code)
+
+
 def test_every_wait_is_bounded() -> None:
     waiting = MP.replace("ld.acquire.gpu.u32 r0, [f];", "wait_until.gpu.global.u32 r0, [f], r0 == 1;")
     code = body(kernel(only(waiting)), 1)
@@ -164,8 +176,9 @@ def test_a_state_is_what_the_condition_names_or_everything() -> None:
         ("exists", ".alias y = x; .alias z = x; exists", "more than two addresses"),
         (
             "exists",
-            ".shared @ d0.c0.b0 .u32 s; thread C @ d0.c0.b0 { mov.u32 r1, s; ld.shared.u32 r2, [r1]; } exists",
-            "in 32 bits",
+            ".shared @ d0.c0.b0 .u32 s;"
+            "thread C @ d0.c0.b0 { mov.u32 r1, s; ld.shared.u32 r2, [r1]; mov.u64 d, s; } exists",
+            "in 32 bits and in 64",
         ),
         ("exists", 'hardware { skip "it takes a year"; } exists', "it takes a year"),
         ("ld.acquire.gpu.u32 r0, [f];", "wgmma.fence.sync.aligned; ld.acquire.gpu.u32 r0, [f];", "tensor core"),

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from ptxmm.arith import U32
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.stages import Stage, stages
 from ptxmm.program import (
-    Addr,
     AsyncCopy,
     Bar,
     Barrier,
@@ -17,17 +15,13 @@ from ptxmm.program import (
     ClusterBarrier,
     Elect,
     Exit,
-    Expr,
     Foreign,
     Place,
     Program,
     Proxy,
     Space,
-    Statement,
     TensormapCopy,
     Thread,
-    leaves,
-    registers,
 )
 
 WARP = 32
@@ -128,22 +122,6 @@ def cta_of(place: Place) -> Cta:
     return ((place.kernel, place.cluster), place.cta)
 
 
-def _short_addresses(program: Program) -> bool:
-    """Whether an address comes from registers of 32 bits alone: the harness has generic addresses, of 64 bits."""
-    return any(_is_short(thread, expr) for thread in program.threads for s in thread.body for expr in _places(s))
-
-
-def _places(statement: Statement) -> list[Expr]:
-    found = (getattr(statement, name, None) for name in ("address", "destination", "source", "mbarrier"))
-    return [expr for expr in found if expr is not None]
-
-
-def _is_short(thread: Thread, expr: Expr) -> bool:
-    names = registers(expr)
-    named = any(isinstance(leaf, Addr) for leaf in leaves(expr))
-    return bool(names) and not named and all(thread.types[name].bits == U32.bits for name in names)
-
-
 def _ensure_one_grid(program: Program) -> None:
     devices = {t.place.device for t in program.threads} | {o.device for o in program.objects if o.device is not None}
     views = {view.proxy for view in program.views if view.proxy is not Proxy.GENERIC}
@@ -152,7 +130,6 @@ def _ensure_one_grid(program: Program) -> None:
         (len(devices) > 1, "it needs several GPUs"),
         (any(t.after is not None for t in program.threads), "a CTA starts after another has ended"),
         (bool(views), f"it has views through other proxies ({', '.join(sorted(views))})"),
-        (_short_addresses(program), "it has addresses of shared memory in 32 bits"),
         (_many_addresses(program), "it has more than two addresses for one object, or two for shared memory"),
         (
             _aligned_lanes(program),

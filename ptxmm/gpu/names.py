@@ -20,13 +20,15 @@ SHARED = ("shared::cta", "shared::cluster")
 class Names:
     """One thread of a test; `pre` is what comes before the threads meet: the addresses are computed there.
 
-    `uses` counts how often each address was used beyond once.
+    `uses` counts how often each address was used beyond once. `short` says that registers hold addresses of shared
+    memory in 32 bits.
     """
 
     program: Program
     layout: Layout
     number: int
     code: Code
+    short: bool
     pre: list[str] = field(default_factory=list, kw_only=True)
     uses: dict[str, int] = field(default_factory=dict, kw_only=True)
 
@@ -43,12 +45,13 @@ class Names:
         return self.code.register(f"t{self.number}_{numbers.index(name)}", width(self.type_of(name)))
 
     def leaf(self, expr: Expr) -> Operand:
-        """Registers, and addresses as values: generic ones."""
+        """Registers, and addresses as values: generic ones, or of the shared window where they are short."""
         match expr:
             case Reg(name):
                 return self.register(name), width(self.type_of(name))
             case Addr(name, offset):
-                return self._moved(self.pointer(name, ""), offset), 64
+                space = self.space_of(name) if self.short else ""
+                return self._moved(self.pointer(name, space if space in SHARED else ""), offset), 64
         raise Unsupported("a final value in the code of a thread")
 
     def windowed(self, space: str) -> Leaf:

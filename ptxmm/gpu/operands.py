@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ptxmm.arith import U32, Type
 from ptxmm.gpu.code import PREDICATE, width
 from ptxmm.gpu.names import SHARED, Names
+from ptxmm.gpu.short import is_short
 from ptxmm.program import (
     Addr,
     AsyncCopy,
@@ -63,16 +64,25 @@ class Operands(Names):
                 return _moved_by(self.pointer(name, space), offset)
             case Binary("+", Addr(name, start), Const(offset)):
                 return _moved_by(self.pointer(name, space), start + offset)
-            case Binary("+", Reg() as base, Const(offset)) if space not in SHARED:
+            case Binary("+", Reg() as base, Const(offset)) if space not in SHARED and not self.short:
                 return _moved_by(self.code.into_register(base, 64, self.leaf), offset)
         objects = any(isinstance(leaf, Addr) for leaf in leaves(address))
         leaf = self.windowed(space) if objects else self.leaf
         found = self.code.into_register(address, 64, leaf)
+        if self.short and is_short(self.thread, address):
+            found = self._generic(found)
         if space in SHARED and not objects:
             cast = self.code.fresh(64)
             self.code.add(f"cvta.to.{space}.u64 {cast}, {found}")
             found = cast
         return Reg(found)
+
+    def _generic(self, found: str) -> str:
+        """The generic address of one of the shared window, here or in another CTA of the cluster."""
+        made = self.code.fresh(64)
+        space = "shared::cluster" if self.layout.cluster_size > 1 else "shared"
+        self.code.add(f"cvta.{space}.u64 {made}, {found}")
+        return made
 
     def operand(self, statement: Statement, name: str, value: Expr) -> Expr:
         """A register or a number for an operand."""

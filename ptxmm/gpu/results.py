@@ -9,6 +9,7 @@ from ptxmm.gpu.columns import Column, column_type, columns
 from ptxmm.gpu.epochs import Initial, epochs
 from ptxmm.gpu.initial import global_objects, host_of, maps
 from ptxmm.gpu.layout import WARP, Layout, layout
+from ptxmm.gpu.short import short_addresses
 from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
 
 LANE_SHIFT = 5
@@ -30,8 +31,9 @@ class Results:
             isinstance(s, AsyncCopy | AsyncStore | ProxyFence) for thread in program.threads for s in thread.body
         )
         self.kernel_maps = bool(maps(program))
+        short = short_addresses(program)
         self.bodies = [
-            Body(program, self.layout, number, self.code, self.initial) for number in range(len(program.threads))
+            Body(program, self.layout, number, self.code, short, self.initial) for number in range(len(program.threads))
         ]
         self.judged: list[Body] = []
         self.status: dict[int, int] = {}
