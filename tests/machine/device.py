@@ -16,8 +16,8 @@ from machine.barriers import reduced
 from machine.grid import DYNAMIC, Grid
 from machine.memory import Fault, Memory
 from machine.rows import ROWS
-from machine.rows_async import CALLED
 from machine.scheduler import Hang, Scheduler
+from machine.started import CALLED
 from machine.streams import Stream
 from machine.text import Entry
 from machine.translate import Body, translated
