@@ -21,7 +21,7 @@ from ptxmm.program import (
     MbarrierWait,
     ProxyFence,
 )  # fmt: skip
-from ptxmm.transfers import MAP_SIZE
+from ptxmm.tiles import MAP_SIZE
 from ptxmm.values import MAYBE, Table, booleans
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ class Barriers:
         return ("cluster", place.kernel, place.device, place.cluster)
 
     def _lanes(self, event: Event) -> list[int]:
-        """The threads that `bar.warp.sync` or `elect.sync` names: a thread without a lane is a whole warp of its own."""
+        """The threads that `bar.warp.sync` or `elect.sync` names: a thread without a lane is a warp of its own."""
         mine = self.program.threads[event.thread]
         if mine.place.lane is None:
             return [event.thread]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptxmm import tensor_maps
 from ptxmm.errors import Undecided
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_state import Operation
@@ -22,14 +23,15 @@ from ptxmm.program import (
     TensormapReplace,
     WaitGroup,
 )  # fmt: skip
-from ptxmm.transfers import MAP_SIZE, WORD, Started, Transfers, pieces
+from ptxmm.tiles import MAP_SIZE, WORD, Started
+from ptxmm.transfers import Transfers, pieces
 from ptxmm.values import Table, booleans, combined
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
 
-# The fields of a tensor map that change which bytes a box has.
-SHAPE = frozenset({"rank", "box_dim", "element_stride", "elemtype", "interleave_layout"})
+# The fields of a tensor map that change which bytes a box has, and are not followed.
+SHAPE = frozenset({"rank", "element_stride", "elemtype", "interleave_layout"})
 Instruction = AsyncCopy | AsyncStore | Commit | WaitGroup | CopyArrive | TensormapReplace | TensormapCopy
 
 
@@ -99,16 +101,16 @@ class Copies:
     # --- tensor maps --------------------------------------------------------------------------------------------------
 
     def _replace(self, statement: TensormapReplace, guard: Lit) -> None:
-        """A weak write of the address field; other fields lie behind it and are not looked at."""
-        accesses, modelled = self.walk.accesses, statement.field == "global_address"
+        """A weak write of the word of a field; one word stands for all that are not followed."""
+        accesses, word = self.walk.accesses, tensor_maps.word_of(statement)
         if statement.field in SHAPE:
             raise Undecided(
                 self.walk.tell(statement, f"changes `.{statement.field}`: the box of a map is not followed")
             )
         for spot in accesses.spots(statement, statement.address, guard, MAP_SIZE, WORD.size, writes=True):
-            where = (spot[2] + (0 if modelled else WORD.size), WORD.size)
+            where = (spot[2] + word * WORD.size, WORD.size)
             write = accesses.access("W", statement, guard, spot, where, WORD, order=Order.WEAK)
-            value = self.walk.table(statement.value) if modelled else {0: 1}
+            value = self.walk.table(statement.value) if word != tensor_maps.OTHERS else {0: 1}
             accesses.write(write, value, self.walk.deps(statement.value))
 
     def _republish(self, statement: TensormapCopy, guard: Lit) -> None:

@@ -153,14 +153,19 @@ Statement = (
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """What a tensor map describes: a box of `box` bytes from the start of the object `target`.
+    """What a tensor map describes: a box of `box` bytes of the object `target`.
 
+    With `dims`, elements in each dimension, innermost first, `box_dims` are those of the box, and `strides` the bytes
+    from one to the next in each dimension but the first; without, the object is an array of one dimension.
     `acquired` says that every CTA has already acquired the content that the host wrote.
     """
 
     target: str
     box: int
     acquired: bool = False
+    dims: tuple[int, ...] = ()
+    box_dims: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ class Object:
     `owner` is the CTA (a place without warp and lane) of shared memory. `family` is the name that objects at one offset
     of several CTAs share (`.shared @ d0.c0.*`), each then named `family@bN`. `mbarrier` is the count of each
     element, mbarriers that are live from the start; a tensor map is 16 words of 8 bytes, the first holding the address
-    of what it maps.
+    of what it maps (`tensor_maps`).
     """
 
     name: str

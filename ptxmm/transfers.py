@@ -7,55 +7,23 @@ other instruction or the condition looks at, and its first piece, which stands f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from ptxmm import arith
 from ptxmm.arith import Type
-from ptxmm.errors import Undecided
 from ptxmm.events import Deps, Event
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_state import Operation
 from ptxmm.memory import Memory, Range
-from ptxmm.program import AsyncCopy, AsyncStore, Expr, Order, Place, Proxy, Scope, Space
+from ptxmm.program import AsyncCopy, AsyncStore, Expr, Order, Proxy, Scope
 from ptxmm.tags import includes, ranks
+from ptxmm.tiles import PIECE, Leg, Spot, Started, Tiles
 from ptxmm.values import Table, combined
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
-
-Spot = tuple[str, str, int, Lit]
-MAP_SIZE = 128
-WORD = Type("b", 64)
-PIECE = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Leg:
-    """One way that a copy may go: from a place to a place, so many bytes, where `literal` holds."""
-
-    source: Spot
-    target: Spot
-    size: int
-    literal: Lit
-
-
-@dataclass
-class Started:
-    """A copy under way: its start, what reads and what writes, and the moment (node) of its instruction."""
-
-    start: Event
-    bulk: bool
-    guard: Lit
-    moment: int
-    reads: list[Event] = field(default_factory=list)
-    writes: list[tuple[Event, Place | None]] = field(default_factory=list)
-
-    @property
-    def events(self) -> list[Event]:
-        """Everything that must be over before the copy is complete."""
-        return [*self.reads, *(event for event, _ in self.writes)]
 
 
 def pieces(memory: Memory, source: Spot, target: Spot, size: int, element: int, *, whole: bool = False) -> list[Range]:
@@ -84,6 +52,7 @@ class Transfers:
 
     def __init__(self, walk: Walk) -> None:
         self.walk, self.graph, self.logic, self.program = walk, walk.graph, walk.logic, walk.program
+        self.tiles = Tiles(walk)
 
     # --- copies -------------------------------------------------------------------------------------------------------
 
@@ -91,20 +60,22 @@ class Transfers:
         """The events of `cp.async` and of the bulk copies."""
         start = self.walk.event("S", guard, statement, scope=statement.scope)
         started = Started(start, statement.bulk, guard, self.walk.node)
-        legs = self._legs(statement, guard) if statement.map is None else self._mapped(statement, guard, started)
-        for leg in legs:
+        legs = self._legs(statement, guard) if statement.map is None else self.tiles.legs(statement, guard, started)
+        for leg in (leg for leg in legs if not leg.zeros):
             self._must_not(statement, self.logic.both(guard, leg.literal), self._astray(statement, leg))
         if statement.multicast is not None:
             legs = [replace(leg, target=one) for leg in legs for one in self._members(statement, guard, leg.target)]
         for leg in legs:
             self._move(statement, self.logic.both(guard, leg.literal), leg, started)
+        if statement.map is None:
+            started.sizes = {leg.size: 1 for leg in legs}
         if statement.mbarrier is not None and legs:
-            self._complete(statement, statement.mbarrier, guard, {leg.size for leg in legs}, started)
+            self._complete(statement, statement.mbarrier, guard, started)
         return started
 
     def _astray(self, statement: AsyncCopy, leg: Leg) -> str:
         """What a copy does with the shared memory of a CTA where it may not (PTX ISA 9.7.10.28)."""
-        source, target = self._whose(leg.source), self._whose(leg.target)
+        source, target = None if leg.zeros else self._whose(leg.source), self._whose(leg.target)
         if source is False:
             return "reads the shared memory of another CTA"
         if source and target:
@@ -137,46 +108,6 @@ class Transfers:
         targets = accesses.spots(statement, statement.destination, guard, size, align, writes=True)
         return [Leg(s, t, size, self.logic.both(s[3], t[3])) for s in sources for t in targets]
 
-    def _mapped(self, statement: AsyncCopy, guard: Lit, started: Started) -> list[Leg]:
-        """The ways through a tensor map: one for each value that its address field may have."""
-        assert statement.map is not None
-        walk, accesses = self.walk, self.walk.accesses
-        loads = statement.destination is not None
-        inside = statement.destination if statement.destination is not None else statement.source
-        assert inside is not None
-        legs = []
-        for spot in accesses.spots(statement, statement.map, guard, MAP_SIZE, 64):
-            item = self.program.physical(spot[0])
-            if item.tensormap is None or item.space is Space.SHARED:
-                reason = f"uses `{spot[0]}` as a tensor map in global or parameter memory, which it is not"
-                self.graph.bad.append((self.logic.both(guard, spot[3]), walk.tell(statement, reason)))
-                continue
-            read = accesses.access("R", statement, guard, spot, (spot[2], WORD.size), WORD, order=Order.WEAK,
-                                   proxy=Proxy.TENSORMAP, issue=started.start.id)  # fmt: skip
-            read.table = accesses.read_table(read)
-            started.reads.append(read)
-            box, shift = item.tensormap.box, self._shift(statement, item.tensormap.target)
-            near = accesses.spots(statement, inside, guard, box, PIECE, writes=loads)
-            for value, chosen in read.table.items():
-                literal = self.logic.both(spot[3], chosen)
-                far_item, virtual, offset = accesses.resolve(value + shift)
-                if far_item is None or not 0 <= offset <= far_item.size - box:
-                    reason = f"goes through `{spot[0]}` to bytes outside every object"
-                    self.graph.bad.append((self.logic.both(guard, literal), walk.tell(statement, reason)))
-                    continue
-                far = (far_item.name, virtual, offset, 1)
-                for one in near:
-                    ends = (far, one) if loads else (one, far)
-                    legs.append(Leg(*ends, box, self.logic.both(literal, one[3])))
-        return legs
-
-    def _shift(self, statement: AsyncCopy, target: str) -> int:
-        """How far a box is from the start of an array, in bytes; arrays have one dimension."""
-        numbers = [self.walk.arrivals.constant(statement, c) for c in statement.coordinates]
-        if any(numbers[1:]):
-            raise Undecided(self.walk.tell(statement, "has a box away from zero in more than its first dimension"))
-        return numbers[0] * self.program.physical(target).type.size if numbers else 0
-
     def _members(self, statement: AsyncCopy | AsyncStore, guard: Lit, spot: Spot) -> list[Spot]:
         """The objects at the same offset in every CTA that a multicast names."""
         assert isinstance(statement, AsyncCopy)
@@ -201,7 +132,9 @@ class Transfers:
         accesses, walk = self.walk.accesses, self.walk
         memory, proxy = self.graph.memory, Proxy.ASYNC if statement.bulk else Proxy.GENERIC
         element = min(self.program.physical(name).type.size for name in (leg.source[0], leg.target[0]))
-        known = leg.size if statement.read is None else walk.arrivals.constant(statement, statement.read)
+        known = 0 if leg.zeros else leg.size
+        if statement.read is not None:
+            known = walk.arrivals.constant(statement, statement.read)
         walk.reads |= {leg.source[0], leg.target[0]}
         depends: Deps = {one.id: 1 for one in started.reads if one.proxy is Proxy.TENSORMAP}
         order = Order.WEAK if statement.reduce else statement.order
@@ -253,20 +186,21 @@ class Transfers:
         started.reads.append(read)
         started.writes.append((write, self.program.physical(spot[0]).owner))
 
-    def _complete(self, statement: AsyncCopy | AsyncStore, mbarrier: Expr, guard: Lit, sizes: set[int],
-                  started: Started) -> None:  # fmt: skip
-        """The completion on the mbarrier of each CTA that gets bytes: it releases what the copy did there."""
+    def _complete(self, statement: AsyncCopy | AsyncStore, mbarrier: Expr, guard: Lit, started: Started) -> None:
+        """The completion on the mbarrier of each CTA that gets bytes: it releases what the copy did there.
+
+        Where a copy may have several sizes, each has its own.
+        """
         arrivals = self.walk.arrivals
-        if len(sizes) > 1:
-            raise Undecided(self.walk.tell(statement, "may go through tensor maps with boxes of different sizes"))
-        operation = Operation("complete", bytes=next(iter(sizes)))
         marks = arrivals.spots(statement, mbarrier, guard)
         if isinstance(statement, AsyncCopy) and statement.multicast is not None:
             marks = [one for mark in marks for one in self._members(statement, guard, mark)]
-        for mark in marks:
+        each = started.sizes.items() if len(started.sizes) > 1 else [(size, 1) for size in started.sizes]
+        for mark, (size, here) in product(marks, each):
             owner = self.program.physical(mark[0]).owner
-            done = arrivals.operation(statement, guard, mark, operation, issue=started.start.id, order=Order.RELEASE,
-                                      scope=Scope.CLUSTER)  # fmt: skip
+            operation = Operation("complete", bytes=size)
+            done = arrivals.operation(statement, self.logic.both(guard, here), mark, operation, order=Order.RELEASE,
+                                      issue=started.start.id, scope=Scope.CLUSTER)  # fmt: skip
             mine = [event for event, place in started.writes if place == owner]
             if not mine and started.writes:
                 reason = f"completes on `{mark[0]}`, which is in another CTA than its destination"
@@ -299,4 +233,5 @@ class Transfers:
                 accesses.write(write, walk.table(value), walk.deps(value))
                 started.writes.append((write, self.program.physical(spot[0]).owner))
         if statement.mbarrier is not None:
-            self._complete(statement, statement.mbarrier, guard, {size}, started)
+            started.sizes = {size: 1}
+            self._complete(statement, statement.mbarrier, guard, started)

@@ -139,6 +139,32 @@ MAPS = Scene(
     ),
     ("a", "b"),
 )  # fmt: skip
+TILES = Scene(
+    """.shared @ d0.c0.b0 .mbarrier m({count});
+    .shared @ d0.c0.b0 .u32 s[8];
+    .shared @ d0.c0.b0 .tensormap E -> a dims(4, 2) box(4, 1);
+    .global .u32 a[8] = {{1, 0, 0, 0, 2, 0, 0, 0}};
+    .global .tensormap D -> a dims(4, 2) box(4, 1){acquired};
+    .global .u32 f;""",
+    ("d0.c0.b0", "d0.c0.b0", "d0.c1.b1"),
+    (
+        "@01 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16; cp.async.bulk.tensor.2d.shared::cta.global.tile"
+        ".mbarrier::complete_tx::bytes [s], [D, {0, 1}], [m];",
+        "@01 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 32; cp.async.bulk.tensor.2d.shared::cta.global.tile"
+        ".mbarrier::complete_tx::bytes [s], [D, {0, 0}], [m];",
+        "@01 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {2, 0}], [s];" + GROUPS[1],
+        "@01 " + ARRIVALS[0], "@01 " + WAITS[0], "@01 ld.weak.shared::cta.u32 r, [s];", "ld.weak.global.u32 r, [a];",
+        "@01 st.weak.shared::cta.u32 [s], 3;", *FLAG,
+        "tensormap.replace.tile.box_dim.global.b1024.b32 [D], 1, 2;",
+        "tensormap.replace.tile.global_dim.global.b1024.b32 [D], 1, 1;",
+        "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [D], 0;",
+        "@01 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [E], 1, 1;",
+        "fence.proxy.tensormap::generic.release.gpu;", "fence.proxy.tensormap::generic.acquire.gpu [D], 128;",
+        "@01 tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [D], [E], 128;",
+        "bar.sync 0;", "fence.proxy.async;",
+    ),
+    ("a", "s"),
+)  # fmt: skip
 KERNELS = Scene(
     """.shared @ k0.d0.c0.b0 .u32 s[4] = {{1, 0, 0, 0}};
     .shared @ k1.d0.c1.b1 .mbarrier m({count});
@@ -230,7 +256,7 @@ TRIGGERS = Scene(
     ("x",),
     ("launch k1 dependent k0;",),
 )  # fmt: skip
-SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, KERNELS, LIVES, LANES)
+SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, TILES, KERNELS, LIVES, LANES)
 
 
 def fits(move: str, number: int) -> str:

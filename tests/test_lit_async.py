@@ -109,7 +109,7 @@ def test_each_cta_of_a_cluster_has_its_own_object_of_a_family() -> None:
 
 def test_a_tensor_map_is_128_bytes_that_start_with_the_address_of_what_it_maps() -> None:
     found = declared(".global .u32 x[8]; .global .tensormap D -> x;", "D")
-    assert (found.size, found.init[0], found.init[1]) == (128, Addr("x"), Const(0))
+    assert (found.size, found.init[0], found.init[1:3]) == (128, Addr("x"), (Const(8), Const(0)))
     assert found.tensormap == TensorMap("x", 32)
 
 
@@ -120,6 +120,12 @@ def test_a_tensor_map_is_128_bytes_that_start_with_the_address_of_what_it_maps()
         (".global .tensormap D -> x acquired;", TensorMap("x", 32, True)),
         (".param .tensormap D -> x box(16) acquired;", TensorMap("x", 16, True)),
         (".shared @ d0.c0.b0 .tensormap D -> x;", TensorMap("x", 32)),
+        (".global .tensormap D -> x dims(4, 2);", TensorMap("x", 32, False, (4, 2), (4, 2), (16,))),
+        (".global .tensormap D -> x dims(4, 2) box(4, 1) acquired;", TensorMap("x", 16, True, (4, 2), (4, 1), (16,))),
+        (
+            ".global .tensormap D -> x dims(3, 2) box(4, 1) strides(16);",
+            TensorMap("x", 16, False, (3, 2), (4, 1), (16,)),
+        ),
         (".alias y = x; .global .tensormap D -> y;", TensorMap("y", 32)),
     ],
 )

@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 
 from ptxmm.enumeration.copies import FIELD, Base, commit, copy, copy_arrive, store, wait_group
 from ptxmm.enumeration.phases import on_mbarrier, pending
+from ptxmm.tensor_maps import OTHERS, word_of
 
 WARP = 32
 LANES, OTHER = (1 << WARP) - 1, -1
+UNFOLLOWED = ("rank", "element_stride", "elemtype", "interleave_layout")
 
 
 def perform(runner: Runner, item: Statement, base: Base) -> None:
@@ -55,11 +57,13 @@ def perform(runner: Runner, item: Statement, base: Base) -> None:
 
 
 def rewrite(runner: Runner, item: TensormapReplace, base: Base) -> None:
-    """A weak write of the address field, or of one that stands for all other fields."""
-    modelled = item.field == "global_address"
+    """A weak write of the word of a field, or of the one that stands for all that are not followed."""
+    if item.field in UNFOLLOWED:
+        raise GaveUp(f"this engine does not follow `.{item.field}` of a tensor map")
+    number = word_of(item)
     spot = place(runner.program, runner.thread, runner.value(item.address), MAP, WORD, writes=True)
-    word = replace(spot, size=WORD, offset=spot.offset + (0 if modelled else WORD))
-    value, data = (runner.value(item.value), runner.flows(item.value)) if modelled else (0, NONE)
+    word = replace(spot, size=WORD, offset=spot.offset + number * WORD)
+    value, data = (runner.value(item.value), runner.flows(item.value)) if number != OTHERS else (0, NONE)
     runner.steps.append(base(kind="W", spot=word, value=wrap(value, 8 * WORD), type=FIELD, data=data))
 
 

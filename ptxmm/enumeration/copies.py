@@ -12,7 +12,7 @@ from ptxmm.enumeration.counted import Operation
 from ptxmm.enumeration.legs import (
     WORD,
     Undefined,
-    mapped,
+    ctas,
     mbarrier_at,
     operands,
     own,
@@ -26,6 +26,7 @@ from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.path import NONE, Step
 from ptxmm.enumeration.pieces import Leg
 from ptxmm.enumeration.scopes import cta
+from ptxmm.enumeration.tiles import boxed, looked_at
 from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
@@ -67,21 +68,25 @@ def copy(runner: Runner, item: AsyncCopy, base: Base) -> None:
     start = begin(runner, base(kind="S", scope=item.scope))
     late, described = partial(base, issue=start), NONE
     if item.map is None:
-        way = straight(program, thread, item, value)
+        ways = [straight(program, thread, item, value)]
+        size = ways[0].size
     else:
-        at, shape = tensor_map(program, thread, value(item.map))
-        described = frozenset({len(runner.steps)})
-        found = runner.choose(runner.values(at))
-        runner.steps.append(late(kind="R", spot=at, value=found, type=FIELD, via=Proxy.TENSORMAP))
-        way = mapped(program, thread, item, value, found, shape)
+        at, declared = tensor_map(program, thread, value(item.map))
+        spots, words = looked_at(program, at), dict[int, int]()
+        described = frozenset(range(len(runner.steps), len(runner.steps) + len(spots)))
+        for word, spot in spots.items():
+            words[word] = runner.choose(runner.values(spot))
+            runner.steps.append(late(kind="R", spot=spot, value=words[word], type=FIELD, via=Proxy.TENSORMAP))
+        ways, size = boxed(program, thread, item, value, declared, words)
         late = partial(late, addr=described | runner.flows_of(operands(item)))
     mask = value(item.multicast) if item.multicast is not None else None
-    for target in spread(program, thread, mask, way.target):
-        move(runner, item, late, replace(way, target=target), described)
+    for way in ways:
+        for target in spread(program, thread, mask, way.target):
+            move(runner, item, late, replace(way, target=target), described)
     if item.mbarrier is not None:
         mark = mbarrier_at(program, thread, value(item.mbarrier))
         for one in spread(program, thread, mask, mark):
-            complete(runner, late, one, way.size, start)
+            complete(runner, late, one, size, start)
     else:
         mine = since(runner, start)
         reads = frozenset(at for at in mine if runner.steps[at].kind == "R")

@@ -12,11 +12,12 @@ from ptxmm.arith import Type, atomic, wrap
 from ptxmm.enumeration.asynchronous import LANES, electorate
 from ptxmm.enumeration.counted import TOKEN
 from ptxmm.enumeration.expressions import evaluate
-from ptxmm.enumeration.legs import MAP, WORD, Undefined, Value, mapped, place, spread, straight, tensor_map
+from ptxmm.enumeration.legs import MAP, WORD, Undefined, Value, place, spread, straight, tensor_map
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.live import used
 from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.pieces import Leg
+from ptxmm.enumeration.tiles import boxed, looked_at
 from ptxmm.enumeration.unroll import Node
 from ptxmm.program import (
     AsyncCopy,
@@ -29,6 +30,7 @@ from ptxmm.program import (
     TensormapCopy,
     TensormapReplace,
 )  # fmt: skip
+from ptxmm.tensor_maps import OTHERS, word_of
 
 if TYPE_CHECKING:
     from ptxmm.enumeration.values import Collector, Some, State
@@ -106,11 +108,13 @@ class Way:
             ways = [straight(self.program, self.thread, item, self.value)]
             described = frozenset[Source]()
         else:
-            at, shape = tensor_map(self.program, self.thread, self.value(item.map))
-            described, ways = frozenset({self.read(at)}), []
-            for start in self.table(at):
+            at, declared = tensor_map(self.program, self.thread, self.value(item.map))
+            spots, ways = looked_at(self.program, at), list[Leg]()
+            described = frozenset(self.read(spot) for spot in spots.values())
+            for found in product(*(self.table(spot) for spot in spots.values())):
+                words = dict(zip(spots, found, strict=True))
                 try:
-                    ways.append(mapped(self.program, self.thread, item, self.value, start, shape))
+                    ways += boxed(self.program, self.thread, item, self.value, declared, words)[0]
                 except Undefined:
                     continue
         for way in ways:
@@ -147,9 +151,9 @@ class Way:
 
     def rewrite(self, item: TensormapReplace) -> None:
         spot = place(self.program, self.thread, self.value(item.address), MAP, WORD, writes=True)
-        modelled = item.field == "global_address"
-        word = replace(spot, size=WORD, offset=spot.offset + (0 if modelled else WORD))
-        self.write(word, (wrap(self.value(item.value), 8 * WORD) if modelled else 0,), frozenset())
+        number = word_of(item)
+        word = replace(spot, size=WORD, offset=spot.offset + number * WORD)
+        self.write(word, (wrap(self.value(item.value), 8 * WORD) if number != OTHERS else 0,), frozenset())
 
     def combine(self, op: str, kind: Type, target: Spot, given: tuple[int, ...], sources: frozenset[Source]) -> None:
         for at in range(0, target.size, kind.size):

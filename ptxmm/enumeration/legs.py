@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.pieces import Leg
 from ptxmm.enumeration.scopes import cluster, cta
@@ -66,21 +65,6 @@ def straight(program: Program, thread: Thread, item: AsyncCopy, value: Value) ->
     return leg(program, item, source, target, size if item.read is None else value(item.read))
 
 
-def mapped(program: Program, thread: Thread, item: AsyncCopy, value: Value, start: int, shape: TensorMap) -> Leg:
-    """A copy of the box of a tensor map whose address field holds `start`."""
-    numbers = [value(one) for one in item.coordinates]
-    if any(numbers[1:]):
-        raise GaveUp("this engine follows boxes along the first dimension only")
-    shift = numbers[0] * program.physical(shape.target).type.size if numbers else 0
-    far = place(program, thread, start + shift, shape.box, 1, writes=item.destination is None)
-    inside = item.destination if item.destination is not None else item.source
-    assert inside is not None
-    near = place(program, thread, value(inside), shape.box, ALIGNED, writes=item.destination is not None)
-    source, target = (far, near) if item.destination is not None else (near, far)
-    stays(program, thread, item, source, target)
-    return leg(program, item, source, target, shape.box)
-
-
 def own(program: Program, thread: Thread, spot: Spot) -> bool | None:
     """Whether shared memory is that of the thread's CTA; None for global memory."""
     owner = program.physical(spot.object).owner
@@ -103,13 +87,17 @@ def leg(program: Program, item: AsyncCopy, source: Spot, target: Spot, known: in
     return Leg(source, target, known, element, kind.size if item.reduce is not None else 1)
 
 
-def members(program: Program, thread: Thread, mask: int, spot: Spot) -> list[Spot]:
-    """The same bytes in each CTA of a cluster that a multicast names, by the ranks of the CTAs."""
+def ctas(program: Program, thread: Thread) -> list[int]:
+    """The CTAs of a thread's cluster, by rank: those that the test has threads or shared memory of."""
     here = cluster(thread.place)
     places = [one.place for one in program.threads] + [one.owner for one in program.objects if one.owner is not None]
-    ranks = sorted({one.cta for one in places if cluster(one) == here})
+    return sorted({one.cta for one in places if cluster(one) == here})
+
+
+def members(program: Program, thread: Thread, mask: int, spot: Spot) -> list[Spot]:
+    """The same bytes in each CTA of a cluster that a multicast names, by the ranks of the CTAs."""
     own, found = program.physical(spot.object), list[Spot]()
-    for rank, number in enumerate(ranks):
+    for rank, number in enumerate(ctas(program, thread)):
         for other in program.objects:
             if mask >> rank & 1 and alike(own, other) and other.owner is not None and other.owner.cta == number:
                 found.append(replace(spot, object=other.name, virtual=other.name))

@@ -29,11 +29,12 @@ class Step:
     """One event of a path: `kind` is `R`, `W`, `F`, `B`, or one of `S G A K E N`.
 
     `S` is the start of a copy, `G` a wait for groups of copies, `A` an operation on an mbarrier, `K` a step of a
-    dependent launch, `E` an election at which lanes meet, `N` what only its thread notices. `data`, `addr` and `ctrl` hold the positions in the path of the
-    reads that it depends on, `partner` that of the read of the same atomic operation. What a copy does out of program
-    order has the position of its start as `issue`; `done` are the positions of what is over when this happens, `via` a
-    proxy that the instruction does not say, `mbarrier` the object of an operation, `covered` the bytes of a fence.
-    With `closes`, it comes after the other events of its instruction.
+    dependent launch, `E` an election at which lanes meet, `N` what only its thread notices. `data`, `addr` and
+    `ctrl` hold the positions in the path of the reads that it depends on, `partner` that of the read of the same
+    atomic operation. What a copy does out of program order has the position of its start as `issue`; `done` are the
+    positions of what is over when this happens, `via` a proxy that the instruction does not say, `mbarrier` the
+    object of an operation, `covered` the bytes of a fence. With `closes`, it comes after the other events of its
+    instruction.
     """
 
     kind: str

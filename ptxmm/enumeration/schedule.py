@@ -58,7 +58,7 @@ class Schedule:
         return self.ended.issuperset(members(program, depends_on(program, place.kernel)))
 
     def can_happen(self, event: Event) -> bool:
-        """All events wait for what they depend on and for earlier waits, arrivals for earlier arrivals and launches too."""
+        """All wait for what they depend on and for earlier waits, arrivals also for earlier arrivals and launches."""
         assert event.thread is not None
         if not self.has_started(event.thread) or not self.may_trigger(event):
             return False

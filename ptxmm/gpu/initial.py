@@ -80,7 +80,8 @@ def map_shape(program: Program, item: Object) -> MapShape:
     """The shape of what a tensor map describes."""
     assert item.tensormap is not None
     target = program.physical(item.tensormap.target)
-    return MapShape(target.type.size, target.length, item.tensormap.box // target.type.size)
+    length = item.tensormap.dims[0] if item.tensormap.dims else target.length
+    return MapShape(target.type.size, length, item.tensormap.box // target.type.size)
 
 
 def host_of(program: Program, item: Object) -> int:

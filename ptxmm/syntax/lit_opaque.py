@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
+from ptxmm import tensor_maps
 from ptxmm.arith import Type
 from ptxmm.errors import InputError, near
-from ptxmm.program import Addr, Object, Space, TensorMap
+from ptxmm.program import Addr, Const, Object, Space, TensorMap
 from ptxmm.syntax.lit_reader import Reader, constant
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node
 from ptxmm.syntax.lit_values import Value
+from ptxmm.tensor_maps import Shape
 
 ELEMENTS = {".mbarrier": (Type("b", 64), 1), ".tensormap": (Type("b", 64), 16)}
 """How one object whose content only instructions of its own read lies in memory: its elements, and how many."""
 
 LEAST, MOST = 1, (1 << 20) - 1
+DIMENSIONS = 5
+SIDES = {"dims": "a dimension", "box": "the size of a box", "strides": "a stride"}
 
 
 def kind_of(declaration: Item) -> str | None:
@@ -69,26 +74,60 @@ def mapped(source: Source, obj: Object, item: Item, held: Callable[[str], Object
     if found.space is not Space.GLOBAL:
         hint = f"`{target}` is declared `.{found.space}`"
         raise source.error("a tensor map points to global memory", *at, hint)
-    box, acquired = found.size, False
+    given, acquired = dict[str, tuple[int, ...]](), False
     for option in item.steps:
         word, where = str(option.words[0]), (option.start, option.end)
         if word == "acquired" and not option.exprs:
             acquired = True
-        elif word == "box" and option.exprs:
-            box = _box(source, target, found, option)
+        elif word in SIDES and option.exprs and word not in given:
+            given[word] = tuple(constant(Reader(source, _no_names), node, SIDES[word]) for node in option.exprs)
         else:
-            raise source.error(f"unknown `{word}` of a tensor map", *where, "there are `box(64)` and `acquired`")
-    first = (Addr(target), *obj.init[1:])
-    return replace(obj, init=first, tensormap=TensorMap(target, box, acquired))
+            hint = "there are `dims(8, 4)`, `box(4, 2)`, `strides(32)` and `acquired`"
+            raise source.error(f"unknown `{word}` of a tensor map", *where, hint)
+    if "dims" in given:
+        described = _shaped(source, at, target, found, given)
+    elif "strides" in given or len(given.get("box", ())) > 1:
+        raise source.error(f"how many elements has `{target}` in each dimension?", *at, "write `dims(8, 4)`")
+    else:
+        described = TensorMap(target, _box(source, item, found, given))
+    described = replace(described, acquired=acquired)
+    words = tensor_maps.words_of(described, found.type.size, found.length)
+    rest = tuple(Const(words.get(at, 0)) for at in range(1, tensor_maps.WORDS))
+    return replace(obj, init=(Addr(target), *rest), tensormap=described)
 
 
-def _box(source: Source, target: str, found: Object, option: Item) -> int:
-    node = option.exprs[0]
-    box = constant(Reader(source, _no_names), node, "the size of a box")
+def _box(source: Source, item: Item, found: Object, given: dict[str, tuple[int, ...]]) -> int:
+    (box,) = given.get("box", (found.size,))
     if not 0 < box <= found.size:
-        message = f"a box of {box} bytes does not lie in `{target}`"
-        raise source.error(message, node.start, node.end, f"`{target}` has {found.size} bytes")
+        node = next(option.exprs[0] for option in item.steps if str(option.words[0]) == "box")
+        message = f"a box of {box} bytes does not lie in `{found.name}`"
+        raise source.error(message, node.start, node.end, f"`{found.name}` has {found.size} bytes")
+    if box % found.type.size:
+        node = next(option.exprs[0] for option in item.steps if str(option.words[0]) == "box")
+        hint = f"the elements of `{found.name}` have {found.type.size} bytes"
+        raise source.error(f"a box of {box} bytes is no whole elements", node.start, node.end, hint)
     return box
+
+
+def _shaped(source: Source, at: tuple[int, int], target: str, found: Object,
+            given: dict[str, tuple[int, ...]]) -> TensorMap:  # fmt: skip
+    """A map of so many dimensions: its box is the whole array unless one is given, and the strides leave no gaps."""
+    dims, element = given["dims"], found.type.size
+    box = given.get("box", dims)
+    packed = tuple(element * prod(dims[: k + 1]) for k in range(len(dims) - 1))
+    strides = given.get("strides", packed)
+    if not 0 < len(dims) <= DIMENSIONS or min(dims) < 1:
+        raise source.error("a tensor has 1 to 5 dimensions of at least one element", *at)
+    if len(box) != len(dims) or len(strides) != len(dims) - 1:
+        hint = f"`dims` has {len(dims)}: `box` has as many, `strides` one less"
+        raise source.error("the dimensions of a tensor map do not fit together", *at, hint)
+    if wrong := Shape(element, dims, box, strides).wrong:
+        raise source.error(f"this tensor map {wrong}", *at)
+    size = element * dims[0] + sum((d - 1) * s for d, s in zip(dims[1:], strides, strict=True))
+    if size > found.size:
+        message = f"a tensor of {size} bytes does not lie in `{found.name}`"
+        raise source.error(message, *at, f"`{found.name}` has {found.size} bytes")
+    return TensorMap(target, element * prod(box), False, dims, box, strides)
 
 
 def _no_names(reader: Reader, node: Node) -> Value:

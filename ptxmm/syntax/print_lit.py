@@ -129,9 +129,11 @@ def _memory(program: Program) -> Iterator[str]:
 
 
 def _mapping(program: Program, described: TensorMap) -> str:
-    whole = program.physical(described.target).size == described.box
-    box = "" if whole else f" box({described.box})"
-    return f"{described.target}{box}{' acquired' * described.acquired}"
+    sides = {"dims": described.dims, "box": described.box_dims, "strides": described.strides}
+    if not described.dims and program.physical(described.target).size != described.box:
+        sides["box"] = (described.box,)
+    given = "".join(f" {name}({', '.join(map(str, values))})" for name, values in sides.items() if values)
+    return f"{described.target}{given}{' acquired' * described.acquired}"
 
 
 def _view(view: View) -> str:

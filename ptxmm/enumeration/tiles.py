@@ -1,0 +1,84 @@
+"""Copies through tensor maps: the words of a map that they read, and where each element of a box is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby, product
+
+from ptxmm.arith import signed, wrap
+from ptxmm.enumeration.legs import ALIGNED, WORD, Undefined, Value, leg, place, stays
+from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.memory import Spot
+from ptxmm.enumeration.pieces import Leg
+from ptxmm.program import AsyncCopy, Program, TensorMap, Thread
+from ptxmm.tensor_maps import Shape, fills, replaced, shape_of
+
+
+def looked_at(program: Program, at: Spot) -> dict[int, Spot]:
+    """The words of the map at a spot that a copy reads: its address, and those that the test replaces."""
+    return {word: replace(at, offset=at.offset + word * WORD) for word in (0, *replaced(program))}
+
+
+def boxed(program: Program, thread: Thread, item: AsyncCopy, value: Value, declared: TensorMap,
+          words: Mapping[int, int]) -> tuple[list[Leg], int]:  # fmt: skip
+    """The ways of a box whose map holds these words, and how many bytes it has in all."""
+    usual = shape_of(program, declared)
+    followed = usual.words()
+    shape = usual.changed({word: found for word, found in words.items() if word in followed})
+    if shape != usual and shape.wrong:
+        raise Undefined(shape.wrong)
+    loads = item.destination is not None
+    inside = item.destination if item.destination is not None else item.source
+    assert inside is not None
+    near = place(program, thread, value(inside), shape.bytes, ALIGNED, writes=loads)
+    ways, at = list[Leg](), 0
+    for outside, run in groupby(runs(shape, corner(item, value, shape)), lambda run: run[0] is None):
+        for start, count in run:
+            size = count * shape.element
+            beside = replace(near, offset=near.offset + at, size=size)
+            at += size
+            if start is not None:
+                far = place(program, thread, words[0] + start, size, 1, writes=not loads)
+                source, target = (far, beside) if loads else (beside, far)
+                stays(program, thread, item, source, target)
+                ways.append(leg(program, item, source, target, size))
+            elif loads:
+                ways.append(leg(program, item, beside, beside, 0))
+        if outside and loads and fills(program):
+            raise GaveUp("this engine does not follow `.fill_mode`")
+    return ways, shape.bytes
+
+
+def corner(item: AsyncCopy, value: Value, shape: Shape) -> tuple[int, ...]:
+    """The first element of a box in each dimension."""
+    numbers = [signed(wrap(value(one), 32), 32) for one in item.coordinates] or [0]
+    if len(numbers) < len(shape.dims) or any(numbers[len(shape.dims) :]):
+        raise GaveUp("this engine follows no copy with another number of coordinates than its map has dimensions")
+    return tuple(numbers[: len(shape.dims)])
+
+
+def runs(shape: Shape, first: tuple[int, ...]) -> Iterator[tuple[int | None, int]]:
+    """Elements of a box that follow one another in the array too: where they start there, and how many they are."""
+    start, count, following = None, 0, False
+    for place_ in elements(shape, first):
+        here = place_ is None if start is None else place_ == start + count * shape.element
+        if following and here:
+            count += 1
+            continue
+        if following:
+            yield start, count
+        start, count, following = place_, 1, True
+    if following:
+        yield start, count
+
+
+def elements(shape: Shape, first: tuple[int, ...]) -> Iterator[int | None]:
+    """The offset of each element of a box in the array, in the order of shared memory; None outside of it."""
+    steps = (shape.element, *shape.strides)
+    for sides in product(*(range(side) for side in reversed(shape.box))):
+        where = [begin + side for begin, side in zip(first, reversed(sides), strict=True)]
+        if all(0 <= one < most for one, most in zip(where, shape.dims, strict=True)):
+            yield sum(one * step for one, step in zip(where, steps, strict=True))
+        else:
+            yield None
