@@ -64,7 +64,8 @@ class Thread:
         return self.grid.scheduler
 
     def clock(self) -> int:
-        return int(self.grid.scheduler.clock)
+        self.scheduler.clock += 1
+        return int(self.scheduler.clock)
 
     def shared(self, address: int, *, own: bool = False) -> int:
         """Where an address in the window of shared memory is in memory; `own` says that it must be one's own."""

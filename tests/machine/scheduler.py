@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from random import Random
 
+from machine.memory import Fault
+
 Steps = Generator["Gate | None", None, None]
 
 TURNS = (1, 1, 1, 2, 2, 3, 5, 12)
@@ -84,6 +86,8 @@ class Scheduler:
                 ready[place] = ready[-1]
                 ready.pop()
                 agent.ended()
+            except NameError as missing:
+                raise Fault(f"a register that was never written: {missing}") from missing
             if self.steps > last:
                 raise Hang(f"{len(ready)} agents go on after {self.most} steps")
         if self.blocked:
