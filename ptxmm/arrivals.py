@@ -42,7 +42,12 @@ class Arrivals:
         """The events of one instruction."""
         match statement:
             case MbarrierPending():
-                given = mapped(self.logic, self.walk.table(statement.token), lambda v: v // PHASES)
+                states = self.walk.table(statement.token)
+                wrong = self.logic.disj([literal for value, literal in states.items() if value < PHASES])
+                if wrong != -1:
+                    reason = "takes no state of an arrival with `.noComplete`"
+                    self.graph.bad.append((self.logic.both(guard, wrong), self.walk.tell(statement, reason)))
+                given = mapped(self.logic, states, lambda v: v // PHASES)
                 self.walk.assign(statement.dst, given, self.walk.deps(statement.token), statement.guard, chosen)
             case MbarrierWait():
                 self._wait(statement, guard, chosen)
@@ -97,7 +102,7 @@ class Arrivals:
         for spot in self.spots(statement, statement.address, guard):
             event = self.operation(statement, guard, spot, operation, order=statement.order, scope=statement.scope)
             if statement.dst is not None:
-                event.table = self._tokens()
+                event.table = self._tokens(counted=self.graph.counts_pending and not statement.completes)
                 parts.append((spot[3], event))
         if statement.dst is not None and parts:
             self._assign(statement.dst, parts, statement.guard, chosen)
@@ -129,10 +134,10 @@ class Arrivals:
         deps = {event.id: literal for literal, event in parts}
         self.walk.assign(name, self.walk.accesses.chosen(tables), deps, guard, chosen)
 
-    def _tokens(self) -> Table:
-        """Every state that an arrive may return: a phase for each arrival that the test may make."""
+    def _tokens(self, *, counted: bool) -> Table:
+        """Every state that an arrive may return: a phase for each arrival, where `counted` with what is pending."""
         most = 1 + self.graph.arrivals
-        pending = range(1, self.graph.most_pending + 1) if self.graph.counts_pending else (0,)
+        pending = range(1, self.graph.most_pending + 1) if counted else (0,)
         domain = [phase + PHASES * left for phase in range(most) for left in pending]
         if isinstance(self.logic, Formulas):
             return {value: self.logic.var() for value in domain}

@@ -96,7 +96,7 @@ def _follow(mbarriers: Mbarriers, barrier: Mbarrier, events: list[Event], true: 
             if says > found or (not event.statement.tries and says != found):
                 return f"a wait on {barrier.name} says {says} in phase {state.phase}"
             continue
-        if event.table and not true(event.table.get(token(state, pending=mbarriers.graph.counts_pending), -1)):
+        if event.table and not true(event.table.get(token(state, pending=mbarriers.counted(event)), -1)):
             return f"an arrival on {barrier.name} gives another token than that of phase {state.phase}"
         after = step(state, event.operation)
         if isinstance(after, str):

@@ -245,11 +245,15 @@ class Mbarriers:
         formulas = self.formulas
         given: dict[int, list[Lit]] = {}
         for state, literal in found.items():
-            given.setdefault(token(state, pending=self.graph.counts_pending), []).append(literal)
+            given.setdefault(token(state, pending=self.counted(event)), []).append(literal)
         for value, literal in event.table.items():
             says = formulas.disj(given.get(value, ()))
             formulas.require(-event.guard, -literal, says)
             formulas.require(-event.guard, literal, -says)
+
+    def counted(self, event: Event) -> bool:
+        """Whether the state that an arrival gives tells what is pending: with `.noComplete`, where a test asks."""
+        return self.graph.counts_pending and event.operation is not None and not event.operation.completes
 
     def _completed(self, event: Event, found: Found) -> dict[Phase, Lit]:
         """For each phase (-1 for none), the literal that the wait finds it complete, having asked for it."""

@@ -215,6 +215,8 @@ class Transfers:
         start = walk.event("S", guard, statement, scope=statement.scope, order=statement.order)
         started = Started(start, True, guard, walk.node)
         size = kind.size * len(statement.values)
+        alone = statement.mbarrier is not None and len(ranks(self.program, walk.thread.place)) == 1
+        self._must_not(statement, guard, "is executed in a cluster of one CTA" if alone else "")
         for spot in accesses.spots(statement, statement.address, guard, size, size, writes=True):
             walk.reads.add(spot[0])
             own = statement.op is not None and statement.mbarrier is not None and self._whose(spot)

@@ -236,3 +236,31 @@ def test_a_mask_that_lacks_the_lane_that_executes_it_is_undefined(
 ) -> None:
     (program,) = read(f"ptx lacks\nthread A @ d0.c0.b0.w0.l0 {{ {code} }} thread B @ d0.c0.b0.w0.l1 {{ }}", "lacks.lit")
     assert engine(program, model("ptx-9.4"), ASKED).undefined.verdict == "yes"
+
+
+STORE = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [y], 1, [m];"
+NO_COMPLETE = "mbarrier.arrive.noComplete.shared::cta.b64 t, [m], 1; mbarrier.pending_count.b64 c, t;"
+
+
+@pytest.mark.parametrize("engine", [solver.check, enumeration.check], ids=["z3", "enumeration"])
+@pytest.mark.parametrize(
+    ("code", "more", "verdict"),
+    [
+        pytest.param(STORE, "", "yes", id="st.async in a cluster of one CTA"),
+        pytest.param(STORE, "thread B @ d0.c0.b1 { }", "no", id="st.async in a cluster of two"),
+        pytest.param(NO_COMPLETE, "", "no", id="the count of a state that tells it"),
+        pytest.param(
+            "mbarrier.arrive.shared::cta.b64 t, [m]; mbarrier.pending_count.b64 c, t;", "", "yes", id="no count"
+        ),
+        pytest.param("mov.u64 t, 5; mbarrier.pending_count.b64 c, t;", "", "yes", id="no state"),
+    ],
+)
+def test_what_asynchronous_stores_and_pending_counts_require(
+    engine: Callable[[Program, Model, Options], Result], code: str, more: str, verdict: str
+) -> None:
+    wait = "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [m], 4; mbarrier.arrive.shared::cta.b64 _, [m], 2; "
+    wait += "await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;"
+    text = ".shared @ d0.c0.b0 .mbarrier m(2); .shared @ d0.c0.b0 .u32 y;"
+    thread = f"thread A @ d0.c0.b0 {{ {code} {wait if code is STORE else ''} }}"
+    (program,) = read(f"ptx required\n{text}\n{thread}\n{more}", "required.lit")
+    assert engine(program, model("ptx-9.4"), ASKED).undefined.verdict == verdict

@@ -168,6 +168,8 @@ def store(runner: Runner, item: AsyncStore, base: Base) -> None:
     late, size = partial(base, issue=start, scope=item.scope), item.type.size
     whole = size * len(item.values)
     spot = place(runner.program, runner.thread, runner.value(item.address), whole, whole, writes=True)
+    if item.mbarrier is not None and len(ctas(runner.program, runner.thread)) == 1:
+        raise Undefined("is executed in a cluster of one CTA")
     if item.op is not None and item.mbarrier is not None and own(runner.program, runner.thread, spot):
         raise Undefined("reduces in the shared memory of its own CTA")
     for at, expr in enumerate(item.values):

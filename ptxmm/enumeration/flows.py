@@ -47,7 +47,7 @@ def carried(collector: Collector, node: Node, item: Statement, state: State) -> 
             for way in Ways(collector, node, item, state):
                 way.run()
         case MbarrierArrive(dst=str(dst)):
-            found[dst] = frozenset(tokens.values)
+            found[dst] = frozenset((*tokens.values, *tokens.counted))
         case MbarrierWait(dst=str(dst)):
             found[dst] = frozenset({0, 1})
         case MbarrierPending(dst=dst, token=token):

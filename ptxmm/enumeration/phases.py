@@ -47,9 +47,9 @@ def on_mbarrier(runner: Runner, item: OnMbarrier, base: Base) -> None:
             step = base(operation=Operation("bytes", bytes=size, ends=item.complete), scope=item.scope)
         case MbarrierArrive():
             expected = value(item.expect) if item.expect is not None else 0
-            kind, detailed = "drop" if item.drop else "arrive", runner.tokens.detailed
+            kind, detailed = "drop" if item.drop else "arrive", runner.tokens.detailed and not item.completes
             if item.dst is not None:
-                result = runner.choose(runner.tokens.values)
+                result = runner.choose(runner.tokens.values if item.completes else runner.tokens.counted)
             operation = Operation(kind, value(item.count), expected, item.completes, tells=item.dst is not None,
                                   detailed=detailed)  # fmt: skip
             step = base(operation=operation, value=result or 0, order=item.order, scope=item.scope)
@@ -69,15 +69,18 @@ def on_mbarrier(runner: Runner, item: OnMbarrier, base: Base) -> None:
 
 
 def pending(runner: Runner, item: MbarrierPending, base: Base) -> None:
-    """The pending count in a token."""
+    """The pending count in a token, which only those of arrivals with `.noComplete` hold."""
+    if runner.value(item.token) < TOKEN:
+        raise Undefined("takes no state of an arrival with .noComplete")
     runner.write(item.dst, runner.value(item.token) // TOKEN, runner.flows(item.token), item.guard)
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What an arrive may return in a test: `detailed` says that the pending count matters."""
+    """What an arrive may return in a test, and with `.noComplete`: `detailed` says that the pending count matters."""
 
     values: tuple[int, ...] = (0,)
+    counted: tuple[int, ...] = (0,)
     detailed: bool = False
 
 
@@ -86,15 +89,16 @@ NO_TOKENS = Tokens()
 
 def tokens(program: Program, arrivals: int) -> Tokens:
     """What an arrive may return, where so many operations can end a phase."""
+    phases = tuple(range(arrivals + 1))
     items = [item for thread in program.threads for item in thread.body]
     if not any(isinstance(item, MbarrierPending) for item in items):
-        return Tokens(tuple(range(arrivals + 1)))
+        return Tokens(phases, phases)
     counts = [one.mbarrier for one in program.objects if one.mbarrier is not None]
     for item in items:
         if isinstance(item, MbarrierInit):
             counts.append(constant(item.count))
     most = max(counts, default=1) + sum(isinstance(item, CopyArrive) for item in items) * (arrivals + 1)
-    return Tokens(tuple(p + TOKEN * n for p in range(arrivals + 1) for n in range(1, most + 1)), detailed=True)
+    return Tokens(phases, tuple(p + TOKEN * n for p in phases for n in range(1, most + 1)), detailed=True)
 
 
 def constant(expr: Expr) -> int:
