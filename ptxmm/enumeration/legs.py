@@ -94,13 +94,6 @@ def ctas(program: Program, thread: Thread) -> list[int]:
     return sorted({one.cta for one in places if cluster(one) == here})
 
 
-def ctas(program: Program, thread: Thread) -> list[int]:
-    """The CTAs of a thread's cluster, by rank: those that the test has threads or shared memory of."""
-    here = cluster(thread.place)
-    places = [one.place for one in program.threads] + [one.owner for one in program.objects if one.owner is not None]
-    return sorted({one.cta for one in places if cluster(one) == here})
-
-
 def members(program: Program, thread: Thread, mask: int, spot: Spot) -> list[Spot]:
     """The same bytes in each CTA of a cluster that a multicast names, by the ranks of the CTAs."""
     own, found = program.physical(spot.object), list[Spot]()
