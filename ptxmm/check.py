@@ -22,6 +22,7 @@ from ptxmm.graph import event_graph
 from ptxmm.hangs import hang
 from ptxmm.model import Model
 from ptxmm.options import Options as Options
+from ptxmm.options import depths
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
 from ptxmm.question import Found, ask, decide
 from ptxmm.script import smt_lib
@@ -47,7 +48,7 @@ def check(program: Program, model: Model, options: Options) -> Result:
         verdict = "unknown" if "outcome" in options.properties else "not asked"
     result = Result(program.path, program.name, program.variant, model.name, quantifier, verdict, bound=options.bound)
     try:
-        result = _decided(encodings, options, result)
+        result = _deepened(encodings, options, result)
     except Unsupported as reason:
         result = replace(result, verdict="unsupported", why=str(reason))
     except Undecided as reason:
@@ -79,6 +80,21 @@ def _hangs(encodings: Encodings, options: Options, words: tuple[Word, ...], resu
             answers[progress] = replace(answers[progress], witness=None)
     main = answers.pop(options.progress)
     return replace(result, hang=main, progress=options.progress, hangs=tuple(answers.items()))
+
+
+def _deepened(encodings: Encodings, options: Options, result: Result) -> Result:
+    """The answer at the first bound at which no loop is cut, or at the last that is not too large."""
+    found = None
+    for bound in depths(options.bound):
+        try:
+            found = _decided(encodings, replace(options, bound=bound), replace(result, bound=bound))
+        except Undecided:
+            if found is None:
+                raise
+            return found
+        if found.complete:
+            break
+    return replace(found or result, bound=options.bound)
 
 
 def _decided(encodings: Encodings, options: Options, result: Result) -> Result:

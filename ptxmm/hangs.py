@@ -11,6 +11,7 @@ from ptxmm.features import ensure_supported
 from ptxmm.graph import inside
 from ptxmm.mbarrier_replay import history
 from ptxmm.mbarrier_state import phase_of
+from ptxmm.options import depths
 from ptxmm.progress import ENDINGS, EVEN, Progress
 from ptxmm.question import ask
 from ptxmm.sequential import is_exact
@@ -31,7 +32,10 @@ def hang(encodings: Encodings, progress: str, bound: int) -> Answer:
     if first and (answer := endless(program, model, progress, deadline)).verdict != "unknown":
         return answer
     try:
-        answer = _with_loops_cut(encodings, progress, bound)
+        for depth in depths(bound):
+            answer = _with_loops_cut(encodings, progress, depth)
+            if answer.verdict != "unknown" or not deadline.left():
+                break
     except Undecided as reason:
         answer = Answer("unknown", why=str(reason))
     if answer.verdict == "unknown" and not first and deadline.left():

@@ -171,7 +171,10 @@ def _asynchronous(statement: Asynchronous) -> Iterator[Expr | None]:
 
 
 def _live(body: tuple[Statement, ...], after: list[list[int]], kept: frozenset[str] | None) -> list[set[str]]:
-    """The registers whose value before each place may still be read; those that are kept are read at the end."""
+    """The registers whose value before each place matters; those that are kept matter at the end.
+
+    What an assignment reads matters where the register that it writes does: a count that nobody looks at does not.
+    """
     everything = {name for statement in body for name in (*written(statement), *_reads(statement))}
     last = everything if kept is None else {name for name in everything if name in kept}
     live: list[set[str]] = [set() for _ in body] + [last]
@@ -181,8 +184,11 @@ def _live(body: tuple[Statement, ...], after: list[list[int]], kept: frozenset[s
         for pc in range(len(body) - 1, -1, -1):
             out = set().union(*(live[target] for target in after[pc]))
             statement = body[pc]
-            passing = out if statement.guard is not None else out - set(written(statement))
-            now = passing | _reads(statement)
+            if isinstance(statement, Assign) and statement.dst not in out:
+                now = out
+            else:
+                passing = out if statement.guard is not None else out - set(written(statement))
+                now = passing | _reads(statement)
             if now != live[pc]:
                 live[pc], changed = now, True
     return live

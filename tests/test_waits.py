@@ -8,7 +8,8 @@ import pytest
 
 from ptxmm.cat import read_model, shipped_models
 from ptxmm.check import check
-from ptxmm.encode import encode
+from ptxmm.encode import Encoding, encode
+from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.plan import plan_of
 from ptxmm.program import Program
@@ -153,5 +154,46 @@ def test_loops_that_were_cut_are_named(threads: list[str], told: str) -> None:
     count = "\n    do { ld.relaxed.gpu.u32 r, [f]; n = n + 1; } while (r == 0);\n}"
     code = "\n".join(f"thread {name} @ d0.b{i} {{ n = 0;{count}" for i, name in enumerate(threads))
     setter = "thread S @ d0.b9 { st.relaxed.gpu.u32 [f], 1; }"
-    (program,) = lit.read(f"ptx t\n.global .u32 f = 0;\n{code}\n{setter}\nexists (A.n == 9)", "t.lit")
+    asked = " || ".join(f"{name}.n == 9" for name in threads)
+    (program,) = lit.read(f"ptx t\n.global .u32 f = 0;\n{code}\n{setter}\nexists ({asked})", "t.lit")
     assert check(program, read_model("sc"), Options(bound=2)).why == told
+
+
+BACK_OFF = WAIT.replace("do {", "ns = 8; do {").replace("[f]; }", "[f]; nanosleep.u32 ns; ns = min(ns * 2, 256); }")
+
+
+@pytest.mark.parametrize(("question", "verdict"), [("B.r1 == 0", "forbidden"), ("B.r1 == 0 && B.ns > 8", "unknown")])
+def test_a_delay_that_only_sleeps_look_at_leaves_nothing_behind(question: str, verdict: str) -> None:
+    (program,) = lit.read(BACK_OFF.replace("B.r1 == 0", question), "wait.lit")
+    result = check(program, read_model("ptx-9.4"), Options(properties=frozenset({"outcome", "race"}), bound=1))
+    assert result.verdict == verdict
+
+
+ADDING = """
+ptx adding
+"Two threads add by compare and swap."
+.global .u32 x = 0;
+thread A @ d0.c0.b0 { $ADD }
+thread B @ d0.c1.b1 { $ADD }
+forall (x == 2)
+"""
+ADD = """
+    ld.relaxed.gpu.u32 old, [x];
+    do { seen = old; atom.relaxed.gpu.cas.b32 old, [x], seen, seen + 1; } while (old != seen);
+"""
+
+
+@pytest.mark.parametrize(("bound", "verdict", "tried"), [(1, "holds", [1]), (4, "holds", [2]), (100, "holds", [2])])
+def test_no_larger_bound_is_tried_than_the_first_that_cuts_nothing(
+    bound: int, verdict: str, tried: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds: list[int] = []
+
+    def counted(test: Program, model: Model, bound: int, *more: object, **names: object) -> Encoding:
+        bounds.append(bound)
+        return encode(test, model, bound, *more, **names)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ptxmm.check.encode", counted)
+    (program,) = lit.read(ADDING.replace("$ADD", ADD), "adding.lit")
+    result = check(program, read_model("ptx-9.4"), Options(bound=bound))
+    assert (result.verdict, result.bound, sorted(set(bounds))) == (verdict, bound, tried)
