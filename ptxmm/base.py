@@ -12,11 +12,11 @@ from ptxmm import inflight
 from ptxmm.along import Closure
 from ptxmm.barriers import Barriers
 from ptxmm.choices import Choices
-from ptxmm.closure import bits
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.grids import Grids
 from ptxmm.inflight import InFlight
+from ptxmm.mbarrier_orders import Causality
 from ptxmm.mbarriers import Mbarriers
 from ptxmm.model import SETS
 from ptxmm.program import Atomic, Fence, Order, Place, ProxyFence, Scope, Space
@@ -42,6 +42,7 @@ class Base:
         self.places = [self._place(event) for event in self.events]
         self.strong: Rel | None = None
         self.causal = False
+        self.causality: Causality | None = None
         self.loose = False
         self.barriers = barriers or Barriers(graph)
         self.memo: dict[str, Rel | Set] = {}
@@ -55,7 +56,7 @@ class Base:
     @cached_property
     def inflight(self) -> InFlight:
         """The relations of copies and mbarriers."""
-        return InFlight(self.graph, self.mbarriers)
+        return InFlight(self.graph, lambda: self.mbarriers)
 
     @cached_property
     def grids(self) -> Grids:
@@ -65,7 +66,7 @@ class Base:
     @cached_property
     def mbarriers(self) -> Mbarriers:
         """The mbarriers of the test."""
-        return Mbarriers(self.graph, causal=self.causal)
+        return Mbarriers(self.graph, self.causality, causal=self.causal)
 
     @cached_property
     def choices(self) -> Choices:

@@ -19,6 +19,7 @@ from ptxmm.grounded import ensure_grounded
 from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
+from ptxmm.possible import Possible, after_operations
 from ptxmm.program import Expr, Program, Proxy, Space, TensormapCopy
 from ptxmm.relation import Rel, Symbolic
 from ptxmm.running import Running
@@ -134,6 +135,9 @@ def encoded(graph: EventGraph, model: Model, *, chains: bool = True, loose: bool
     algebra = Symbolic(len(guards), graph.formulas, guards)
     base = Base(graph, algebra)
     base.causal = any(name == MBARRIER_ORDER for name, _, _, _ in plan.axioms)
+    slots = after_operations(plan) if base.causal else None
+    if slots is not None:
+        base.causality = Possible(plan, slots, base)
     algebra.running = Running(graph.formulas, len(guards), guards, base.mbarriers.following)
     evaluation = Evaluation(plan, algebra, base)
     if chains and plan.monotone:

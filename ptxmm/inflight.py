@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from ptxmm.events import Event, EventGraph
@@ -38,15 +38,20 @@ def names(event: Event) -> tuple[str, ...]:
 class InFlight:
     """The relations of copies and mbarriers on one event graph."""
 
-    def __init__(self, graph: EventGraph, mbarriers: Mbarriers) -> None:
-        self.graph, self.events, self.program, self.mbarriers = graph, graph.events, graph.program, mbarriers
+    def __init__(self, graph: EventGraph, mbarriers: Callable[[], Mbarriers]) -> None:
+        self.graph, self.events, self.program, self._mbarriers = graph, graph.events, graph.program, mbarriers
+
+    @property
+    def mbarriers(self) -> Mbarriers:
+        """The mbarriers, which most of these relations do not need."""
+        return self._mbarriers()
 
     def pairs(self, name: str) -> Pairs:
         """The pairs of one of these relations, with their literals."""
         return {
-            "mbo": self.mbarriers.order,
-            "mbnext": self.mbarriers.next,
-            "phase": self.mbarriers.phases,
+            "mbo": lambda: self.mbarriers.order(),
+            "mbnext": lambda: self.mbarriers.next(),
+            "phase": lambda: self.mbarriers.phases(),
             "mbloc": self._same_mbarrier,
             "issued": self._issued,
             "done": lambda: self.graph.done,

@@ -8,26 +8,46 @@ rings of real pipelines come out with one order.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from ptxmm.closure import bits
+from ptxmm.errors import Undecided
 from ptxmm.events import Event, EventGraph
-from ptxmm.mbarrier_reach import Reach, reachable
+from ptxmm.mbarrier_reach import MOST, Reach, reachable
 from ptxmm.mbarrier_state import State
 from ptxmm.program import Order
 from ptxmm.tags import includes
 
 ROUNDS = 100
 Found = dict[str, Reach]
+Barrier = tuple[State, list[Event]]
 
 
-def certain(graph: EventGraph, barriers: Mapping[str, tuple[State, list[Event]]], *, causal: bool) -> Found:
-    """What the operations on each mbarrier can find; with `causal`, orders that causality forbids are left out."""
+class Orders(Protocol):
+    """Operations that can be exchanged, put in one order as far as is known: see `ptxmm.mbarrier_orders`.
+
+    `needed` has for each completion those before it.
+    """
+
+    needed: dict[int, set[int]]
+
+    def look(self, found: Mapping[str, Reach | None], known: Mapping[int, set[int]]) -> None: ...
+
+
+def certain(graph: EventGraph, barriers: Mapping[str, Barrier], orders: Orders | None, *, causal: bool) -> Found:
+    """What the operations on each mbarrier can find; with `causal`, orders that causality forbids are left out.
+
+    `orders` puts operations that can be exchanged in one order. Undecided where an mbarrier has too many states.
+    """
     events = [event for _, mine in barriers.values() for event in mine]
     skipped = frozenset(event.id for event in events if _skippable(graph, event))
     needs: dict[int, set[int]] = {}
     found = {name: reachable(start, mine, needs, skipped) for name, (start, mine) in barriers.items()}
     for _ in range(ROUNDS if causal else 0):
         known = _needs(graph, events, _joins(graph, found, events), skipped)
+        if orders is not None:
+            orders.look(found, known)
+            known = {one: before | orders.needed.get(one, set()) for one, before in known.items()}
         for name, (start, mine) in barriers.items():
             if any(known[e.id] != needs.get(e.id, set()) for e in mine):
                 graph.formulas.deadline.check()
@@ -35,7 +55,13 @@ def certain(graph: EventGraph, barriers: Mapping[str, tuple[State, list[Event]]]
         if known == needs:
             break
         needs = known
-    return found
+    whole: Found = {}
+    for name, (start, mine) in barriers.items():
+        reach = found[name] or reachable(start, mine, needs, skipped, MOST) or reachable(start, mine, {}, skipped, MOST)
+        if reach is None:
+            raise Undecided(f"an mbarrier has more than {MOST:,} reachable states")
+        whole[name] = reach
+    return whole
 
 
 def _skippable(graph: EventGraph, event: Event) -> bool:
@@ -50,12 +76,13 @@ def _skippable(graph: EventGraph, event: Event) -> bool:
     return graph.formulas.both(going, -event.guard) != -1
 
 
-def _joins(graph: EventGraph, found: Found, events: list[Event]) -> dict[int, list[Event]]:
+def _joins(graph: EventGraph, found: Mapping[str, Reach | None], events: list[Event]) -> dict[int, list[Event]]:
     """For each wait, the arrivals that are certain to synchronise with it."""
     known = {event.id: event for event in events}
     return {
         wait: [known[one] for one in joined if _synchronise(graph, events, known[one], known[wait])]
         for reach in found.values()
+        if reach is not None
         for wait, joined in reach.joined.items()
     }
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from ptxmm.errors import Undecided
 from ptxmm.events import Event
 from ptxmm.mbarrier_state import Operation, State, passes, phase_of, step
 
-EXACT, MOST = 4_000, 40_000
+EXACT, MOST = 6_000, 40_000
 Progress = tuple[int, ...]
 Turns = tuple[Progress, Progress]
 Point = tuple[Progress, State, Turns]
@@ -50,18 +49,68 @@ class _Lane:
     after: list[int] = field(default_factory=list)
 
     @property
+    def late(self) -> bool:
+        """Whether these are completions of copies."""
+        return self.events[0].issue >= 0
+
+    @property
     def shape(self) -> tuple[object, ...]:
         """What makes two lanes alike."""
         return tuple((e.operation, e.guard, tuple(e.asked), e.blocking) for e in self.events)
 
 
-def reachable(start: State, events: list[Event], needs: Needs, skipped: frozenset[int]) -> Reach:
+def reachable(
+    start: State, events: list[Event], needs: Needs, skipped: frozenset[int], most: int = EXACT
+) -> Reach | None:
     """What the operations on one mbarrier can find, each done at most once and after those that it `needs`.
 
-    Operations that are `skipped` in some executions may be passed without being done. Undecided where too many.
+    Operations that are `skipped` in some executions may be passed without being done. None where there are too many
+    states, even where they are counted.
     """
-    search = _Search(start, events, needs, skipped, exact=True)
-    return search.run() or _Search(start, events, {}, skipped, exact=False).all()
+    for exact in (True, False):
+        kept: list[Reach] = []
+        for part in _parts(events):
+            found = _Search(start, part, needs, skipped, exact=exact).run(EXACT if exact else most)
+            if found is None:
+                break
+            kept.append(found)
+        else:
+            return _together(kept, events)
+    return None
+
+
+def _parts(events: list[Event]) -> list[list[Event]]:
+    """The operations without those of threads that only wait, with one such thread at a time.
+
+    Each part allows more orders than the whole, so that what all of them say is true of the whole.
+    """
+    threads: dict[int, list[Event]] = {}
+    for event in events:
+        threads.setdefault(event.thread, []).append(event)
+    idle = [thread for thread, mine in threads.items() if all(event.waits for event in mine)]
+    if len(idle) < 2:
+        return [events]
+    return [[e for e in events if e.thread not in idle or e.thread == thread] for thread in idle]
+
+
+def _together(parts: list[Reach], events: list[Event]) -> Reach:
+    """What several views of the same operations say together."""
+    if len(parts) == 1:
+        return parts[0]
+    everything = frozenset(event.id for event in events)
+    whole = Reach(undefined=all(part.undefined for part in parts), skipped=parts[0].skipped)
+    earlier: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
+    for event in everything:
+        seen = [part for part in parts if event in part.found]
+        whole.found[event] = set[State].intersection(*(part.found[event] for part in seen))
+        joined = frozenset[int]().union(*(part.joined.get(event, ()) for part in seen))
+        if joined:
+            whole.joined[event] = joined
+        orders = [(part.earlier[event], everything - part.found.keys()) for part in seen if part.earlier is not None]
+        may = frozenset[int].intersection(everything, *(one | unseen for (one, _), unseen in orders))
+        earlier[event] = may, frozenset[int]().union(*(must for (_, must), _ in orders))
+    whole.earlier = earlier if all(part.earlier is not None for part in parts) else None
+    return whole
 
 
 class _Search:
@@ -72,20 +121,33 @@ class _Search:
     ) -> None:
         self.start, self.events, self.exact, self.skipped = start, events, exact, skipped
         self.lanes = _lanes(events, exact=exact)
-        self.alike = [] if exact else _alike(self.lanes)
         self.reach = Reach({event.id: set() for event in events}, skipped=skipped)
         self.before: dict[int, set[int]] = {event.id: set() for event in events}
         self.always: dict[int, set[int] | None] = {event.id: None for event in events}
         self.windows: dict[int, list[tuple[Progress, Progress]]] = {event.id: [] for event in events}
         place = {event.id: (n, k) for n, lane in enumerate(self.lanes) for k, event in enumerate(lane.events)}
-        self.needs = {e: [place[one] for one in found if one in place] for e, found in needs.items()}
+        self.needs = {e: self._counted({place[one] for one in needs.get(e, ()) if one in place}) for e in place}
+        self.alike = [] if exact else [group for group in _alike(self.lanes) if self._same_needs(group)]
 
-    def all(self) -> Reach:
-        """The search with a larger limit."""
-        found = self.run(MOST)
-        if found is None:
-            raise Undecided(f"an mbarrier has more than {MOST:,} reachable states")
-        return found
+    def _counted(self, needed: set[tuple[int, int]]) -> list[tuple[int, int]]:
+        """How far each lane must be; completions that are counted come in any order."""
+        found: dict[int, int] = {}
+        for number, k in needed:
+            counted = not self.exact and self.lanes[number].late
+            found[number] = found.get(number, 0) + 1 if counted else max(found.get(number, 0), k + 1)
+        return sorted(found.items())
+
+    def _same_needs(self, group: list[int]) -> bool:
+        """Whether lanes that look the same can be exchanged where operations need one another, too."""
+        for other in group[1:]:
+            swap = {group[0]: other, other: group[0]}
+            for number, lane in enumerate(self.lanes):
+                mirror = self.lanes[swap.get(number, number)]
+                for event, image in zip(lane.events, mirror.events, strict=True):
+                    there = sorted((swap.get(n, n), k) for n, k in self.needs[event.id])
+                    if there != self.needs[image.id]:
+                        return False
+        return True
 
     def run(self, most: int = EXACT) -> Reach | None:
         """What is found, or None where there is too much."""
@@ -111,19 +173,26 @@ class _Search:
     def _step(self, progress: Progress, state: State, turns: Turns, number: int) -> list[Point]:
         """Where the next operation of a lane leads; `turns` are where the lanes were as the last two phases ended."""
         lane, place = self.lanes[number], progress[number]
-        if place == len(lane.events) or (lane.source >= 0 and progress[lane.source] < lane.after[place]):
+        if place == len(lane.events):
+            return []
+        if lane.late and not self.exact:
+            return self._complete(progress, state, turns, number)
+        if lane.source >= 0 and progress[lane.source] < lane.after[place]:
             return []
         event = lane.events[place]
         moved = self._canonical((*progress[:number], place + 1, *progress[number + 1 :]))
         found: list[Point] = [(moved, state, turns)] if event.id in self.skipped else []
-        if any(progress[n] <= k for n, k in self.needs.get(event.id, ())):
+        if any(progress[n] < k for n, k in self.needs[event.id]):
+            return found
+        after = step(state, event.operation or Operation("wait"))
+        asked = next(iter(event.asked)) if len(event.asked) == 1 else None
+        passed = asked is not None and passes(state, asked, parity=event.parity)
+        stuck = event.blocking and asked is not None and not passed
+        if stuck and state.valid and 0 not in event.table:
             return found
         self._note(progress, number, state)
-        after = step(state, event.operation or Operation("wait"))
         self.reach.undefined |= isinstance(after, str)
-        asked = next(iter(event.asked)) if len(event.asked) == 1 else None
-        stuck = event.blocking and asked is not None and not passes(state, asked, parity=event.parity)
-        if event.blocking and asked is not None and passes(state, asked, parity=event.parity):
+        if event.blocking and asked is not None and passed:
             nothing = (progress, progress)
             self.windows[event.id].append(turns if event.parity or phase_of(asked) == state.phase - 1 else nothing)
         if isinstance(after, State) and not stuck:
@@ -131,6 +200,34 @@ class _Search:
             since = moved if after.life != state.life else turns[1]
             found.append((moved, after, (since, moved) if turned else turns))
         return found
+
+    def _complete(self, progress: Progress, state: State, turns: Turns, number: int) -> list[Point]:
+        """Where one more completion of a lane leads, whichever; where all that can be are over, those are known.
+
+        Here `turns` are, for each lane of completions, how many of the first ones are certain to be over.
+        """
+        lane, place = self.lanes[number], progress[number]
+        started = [
+            k for k, event in enumerate(lane.events)
+            if (lane.source < 0 or progress[lane.source] >= lane.after[k])
+            and all(progress[n] >= far for n, far in self.needs[event.id])
+        ]  # fmt: skip
+        known = turns[0]
+        moved = (*progress[:number], place + 1, *progress[number + 1 :])
+        passed: list[Point] = [(moved, state, turns)] if any(e.id in self.skipped for e in lane.events) else []
+        if place >= len(started):
+            return passed
+        for k in started:
+            if k >= known[number]:
+                self.reach.found[lane.events[k].id].add(state)
+        after = step(state, lane.events[place].operation or Operation("wait"))
+        if isinstance(after, str):
+            self.reach.undefined = True
+            return passed
+        over = started == list(range(place + 1))
+        if over and not any(e.id in self.skipped for e in lane.events):
+            known = (*known[:number], place + 1, *known[number + 1 :])
+        return [*passed, (moved, after, (known, turns[1]))]
 
     def _joined(self, windows: list[Turns]) -> frozenset[int]:
         """For each lane, the earliest of the arrivals that were the last of a phase, where every phase had one."""
@@ -158,9 +255,6 @@ class _Search:
             return
         for one in next((group for group in self.alike if number in group), [number]):
             self.reach.found[self.lanes[one].events[place].id].add(state)
-        if lane.source >= 0:
-            for event in lane.events:
-                self.reach.found[event.id].add(state)
 
     def _canonical(self, progress: Progress) -> Progress:
         if not self.alike:
@@ -199,6 +293,6 @@ def _alike(lanes: list[_Lane]) -> list[list[int]]:
     sources = {lane.source for lane in lanes}
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, lane in enumerate(lanes):
-        if lane.source < 0 and number not in sources:
+        if not lane.late and number not in sources:
             groups.setdefault(lane.shape, []).append(number)
     return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,135 @@
+"""Operations on an mbarrier that can be exchanged, put in one order.
+
+Where operations are the same, are always in the same phase and return nothing, who of them is first makes no difference
+to the state of the mbarrier. An execution says of their order only that it agrees with causality; so where causality
+cannot lead from the later ones to the earlier ones, the executions in which they stand in one order have all outcomes.
+The argument: let each of them take the place of the one that is as early in the other order, and each wait that finds
+the phase incomplete stand where causality lets it. Every operation finds the phase that it found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ptxmm.closure import bits, closed_masks
+from ptxmm.events import Event
+from ptxmm.mbarrier_reach import Reach
+from ptxmm.mbarrier_state import Phase
+
+Found = Mapping[str, Reach | None]
+Causality = Callable[[Found], list[int] | None]
+
+
+class Exchanges:
+    """The orders that are fixed: `before` as pairs, `needed` for each completion one of its thread that is over then.
+
+    `causality` gives for what the operations can find the events that causality may lead to, at most; None where the
+    model looks at the order of operations in another way.
+    """
+
+    def __init__(self, barriers: Mapping[str, list[Event]], causality: Causality) -> None:
+        self.barriers, self.causality = barriers, causality
+        self.before: set[tuple[int, int]] = set()
+        self.needed: dict[int, set[int]] = {}
+        self.settled: set[tuple[int, ...]] = set()
+
+    def look(self, found: Found, known: Mapping[int, set[int]]) -> None:
+        """Fix the order of more operations, as far as what they find and what is `known` to be before each tells."""
+        open_ones = {name: self._alike(name, reach) for name, reach in found.items() if reach is not None}
+        if not any(open_ones.values()):
+            return
+        rows = self.causality(found)
+        for name, groups in open_ones.items() if rows is not None else ():
+            reach = found[name]
+            assert rows is not None
+            assert reach is not None
+            view = _View(self.barriers[name], reach, known, rows, self.before)
+            for group in groups:
+                row = view.in_a_row(group)
+                if row is not None:
+                    self.settled.add(tuple(sorted(event.id for event in group)))
+                    self._fix(row, reach)
+        if rows is None:
+            self.settled.update(tuple(sorted(e.id for e in g)) for groups in open_ones.values() for g in groups)
+
+    def _alike(self, name: str, reach: Reach) -> list[list[Event]]:
+        """The operations that do the same in the same phase, where they have no order yet."""
+        if reach.undefined:
+            return []
+        groups: dict[object, list[Event]] = {}
+        for event in self.barriers[name]:
+            phases = phases_of(reach, event)
+            if event.joins and not event.table and len(phases) == 1:
+                groups.setdefault((event.operation, event.issue >= 0, *phases), []).append(event)
+        return [g for g in groups.values() if len(g) > 1 and tuple(sorted(e.id for e in g)) not in self.settled]
+
+    def _fix(self, row: list[Event], reach: Reach) -> None:
+        last: dict[int, int] = {}
+        for place, later in enumerate(row):
+            self.before.update((earlier.id, later.id) for earlier in row[:place])
+            if later.issue >= 0 and later.id not in reach.skipped:
+                if later.thread in last:
+                    self.needed.setdefault(later.id, set()).add(last[later.thread])
+                last[later.thread] = later.id
+
+
+def phases_of(reach: Reach, event: Event) -> set[Phase]:
+    """The phases that an operation can be in."""
+    return {state.current for state in reach.found[event.id]}
+
+
+class _View:
+    """What is known of the order of the operations on one mbarrier."""
+
+    def __init__(
+        self,
+        events: list[Event],
+        reach: Reach,
+        known: Mapping[int, set[int]],
+        rows: list[int],
+        before: Iterable[tuple[int, int]],
+    ) -> None:
+        self.events, self.reach, self.known = events, reach, known
+        places = {event.id: place for place, event in enumerate(events)}
+        masks = [sum(1 << places[j] for j in bits(rows[e.id]) if j in places and j != e.id) for e in events]
+        for i, j in before:
+            if i in places:
+                masks[places[i]] |= 1 << places[j]
+        self.places, self.paths = places, closed_masks(masks)
+
+    def leads(self, one: Event, other: Event) -> bool:
+        """Whether causality may lead from one operation to another."""
+        return bool(self.paths[self.places[one.id]] >> self.places[other.id] & 1)
+
+    def certain(self, one: Event, other: Event) -> bool:
+        """Whether one operation is before another wherever both are done."""
+        if one.id in self.known.get(other.id, ()):
+            return True
+        if self.reach.earlier is None:
+            return False
+        return one.id in self.reach.earlier[other.id][1] or other.id not in self.reach.earlier[one.id][0]
+
+    def in_a_row(self, group: list[Event]) -> list[Event] | None:
+        """An order of operations that do the same which stands for all their orders; None where none does."""
+        ids = {event.id for event in group}
+        count = {one.id: sum(self.leads(other, one) for other in group if other.id != one.id) for one in group}
+        row = sorted(group, key=lambda event: (count[event.id], event.id))
+        if any(self.leads(later, earlier) for n, later in enumerate(row) for earlier in row[:n]):
+            return None
+        phases = phases_of(self.reach, group[0])
+        for other in self.events:
+            beside = other.changes and other.id not in ids and phases & phases_of(self.reach, other)
+            if beside and not self._keeps(other, row):
+                return None
+        return row
+
+    def _keeps(self, other: Event, row: list[Event]) -> bool:
+        """Whether another change can stay where it is, whatever order a row had before.
+
+        It is after the first so many of them and before the last so many, and causality does not relate it to the rest.
+        """
+        after = [self.certain(one, other) for one in row]
+        before = [self.certain(other, one) for one in row]
+        ordered = after == sorted(after, reverse=True) and before == sorted(before)
+        free = (one for n, one in enumerate(row) if not after[n] and not before[n])
+        return ordered and not any(self.leads(one, other) or self.leads(other, one) for one in free)
