@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_certain import certain
+from ptxmm.mbarrier_orders import Causality, Exchanges
 from ptxmm.mbarrier_reach import Reach
 from ptxmm.mbarrier_state import Phase, State, fresh, misasked, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
@@ -50,11 +51,12 @@ class Mbarrier:
 class Mbarriers:
     """Every mbarrier of a test; constraints, and the undefined steps of operations, go to the graph.
 
-    `causal` says that the model has the order of operations follow causality. `following` has for the literal that a
+    `causal` says that the model has the order of operations follow causality, and `causality` what that may relate,
+    where the order of operations matters for nothing else. `following` has for the literal that a
     wait succeeds what holds with it: that the arrivals happen which are certain to be in its phase.
     """
 
-    def __init__(self, graph: EventGraph, *, causal: bool) -> None:
+    def __init__(self, graph: EventGraph, causality: Causality | None = None, *, causal: bool) -> None:
         self.graph, self.formulas = graph, graph.formulas
         self.all: dict[str, Mbarrier] = {}
         self.following: dict[Lit, list[Lit]] = {}
@@ -63,7 +65,10 @@ class Mbarriers:
                 if event.object not in self.all:
                     self.all[event.object] = Mbarrier(event.object, self._start(event), [])
                 self.all[event.object].events.append(event)
-        self.reach = certain(graph, {name: (b.start, b.events) for name, b in self.all.items()}, causal=causal)
+        events = {name: barrier.events for name, barrier in self.all.items()}
+        self.orders = Exchanges(events, causality) if causality is not None else None
+        starts = {name: (barrier.start, barrier.events) for name, barrier in self.all.items()}
+        self.reach = certain(graph, starts, self.orders, causal=causal)
         for name, barrier in self.all.items():
             reach = self.reach[name]
             self._order(barrier, reach)
@@ -116,6 +121,10 @@ class Mbarriers:
         """TRUE or FALSE where one order of two operations is certain, else 0."""
         if self._in_order(one, other):
             return 1
+        if self.orders is not None and (one.id, other.id) in self.orders.before:
+            return 1
+        if self.orders is not None and (other.id, one.id) in self.orders.before:
+            return -1
         if reach.earlier is None or reach.undefined:
             return 0
         may, must = reach.earlier[other.id]
