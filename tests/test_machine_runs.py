@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from building import model
-from hypothesis import given, settings
-from machine.memory import Fault
-from machine.runs import seen
-from machine.scheduler import Hang
-from random_programs import programs
+from machine.runs import allowed, seen, states
 
-from ptxmm.arith import U32, Type
-from ptxmm.errors import PtxmmError, Unsupported
+from ptxmm.errors import Unsupported
 from ptxmm.gpu import harness
 from ptxmm.gpu.epochs import EPOCHS
-from ptxmm.gpu.log import Counted
 from ptxmm.gpu.profiles import PROFILES
-from ptxmm.options import Options
-from ptxmm.program import Atomic, Barrier, ClusterBarrier, Program, WarpSync
-from ptxmm.states import enumerate_states
+from ptxmm.program import Program
 from ptxmm.syntax.lit import read
 
 MP = """ptx MP
@@ -80,8 +71,6 @@ thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.weak.u32 [y], 1; }
 thread B @ d0.c1.b1 { ld.weak.u32 r0, [y]; if (r0 == 1) { ld.weak.u32 r1, [x]; } else { r1 = 4; } }
 exists (B.r1 == 4)
 """
-B32 = Type("b", 32)
-UNTYPED = ("cas", "exch")
 SMALL = {"MP": MP, "SB": SB, "counted": COUNTED, "shared": SHARED, "distributed": DISTRIBUTED, "lanes": LANES,
          "barrier": BARRIER, "wide": WIDE, "guarded": GUARDED}  # fmt: skip
 WAIT = """ptx wait
@@ -97,22 +86,11 @@ def only(text: str) -> Program:
     return program
 
 
-def states(counted: Counted) -> set[tuple[int, ...]]:
-    return {outcome.values for outcome in counted.outcomes}
-
-
-def allowed(program: Program) -> set[tuple[int, ...]]:
-    """The final states under sequential consistency."""
-    found = enumerate_states(program, model("sc"), Options())
-    assert found.complete, found.why
-    return {state.values for state in found.states}
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_every_interleaving_is_seen_and_nothing_else(name: str) -> None:
     program = only(SMALL[name])
     (counted,) = seen(program, passes=12, warps=2)
-    assert states(counted) == allowed(program)
+    assert states(counted) == allowed(program, model("sc"))
     assert counted.instances == counted.finished
 
 
@@ -175,6 +153,15 @@ def test_nobody_waits_at_a_barrier_for_a_thread_of_the_test_that_has_ended(
     assert states(counted) == {(0,), (1,)}
 
 
+@pytest.mark.parametrize(("first", "second"), [("", "A"), ("A", ""), ("A", "AW"), ("AW", "AWAW"), ("W", "W")])
+def test_a_cluster_whose_threads_do_not_meet_equally_often_cannot_begin_the_next_round(first: str, second: str) -> None:
+    halves = {"A": "barrier.cluster.arrive;", "W": "barrier.cluster.wait;"}
+    codes = [" ".join(halves[letter] for letter in letters) for letters in (first, second)]
+    threads = "\n".join(f"thread {'PQ'[n]} @ d0.c0.b{n} {{ {code} }}" for n, code in enumerate(codes))
+    with pytest.raises(Unsupported, match="cluster"):
+        seen(only(f"ptx uneven\n.global .u32 x;\n{threads}\nexists (x == 0)"))
+
+
 @pytest.mark.parametrize("clause", ["filter (B.r0 == 1)", "assume"])
 def test_what_a_test_leaves_out_is_counted_apart(clause: str) -> None:
     text = MP.replace("exists", f"{clause}\nexists") if clause != "assume" else MP.replace(
@@ -199,51 +186,3 @@ def test_states_for_which_the_table_has_no_room_are_counted() -> None:
     assert len(counted.outcomes) == harness.STATES < math.factorial(6)
     assert counted.unlisted > 0
     assert counted.adds_up
-
-
-PLAIN = frozenset({"cluster", "alias", "lanes", "branches", "predicates", "vectors", "mixed"})
-
-
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(programs(PLAIN))
-def test_a_random_test_shows_what_sequential_consistency_allows(program: Program) -> None:
-    held(program)
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(programs(PLAIN | {"barriers"}))
-def test_many_random_tests_show_what_sequential_consistency_allows(program: Program) -> None:
-    held(program)
-
-
-def held(program: Program) -> None:
-    """Every state that the machine shows is one of sequential consistency; only barriers keep a launch from its end."""
-    program = on_one_device(program)
-    try:
-        (counted,) = seen(program, warps=2)
-    except Unsupported:
-        return
-    except (Hang, Fault, PtxmmError) as wrong:
-        barriers = any(isinstance(s, Barrier | ClusterBarrier | WarpSync) for t in program.threads for s in t.body)
-        if not barriers or "add up" in str(wrong) or "on the GPU" in str(wrong):
-            raise
-        return
-    assert states(counted) <= allowed(program)
-
-
-def on_one_device(program: Program) -> Program:
-    """A random test as one device can run it: types that PTX has, and registers that something declares."""
-    zeros = {f"r{number}": U32 for number in range(6)}
-    threads = [
-        replace(
-            thread,
-            place=replace(thread.place, device=0),
-            types=zeros | thread.types,
-            body=tuple(replace(s, type=B32) if isinstance(s, Atomic) and s.op in UNTYPED else s for s in thread.body),
-        )
-        for thread in program.threads
-    ]
-    home = replace(threads[0].place, warp=None, lane=None)
-    objects = tuple(replace(item, owner=item.owner and home) for item in program.objects)
-    return replace(program, threads=tuple(threads), objects=objects)

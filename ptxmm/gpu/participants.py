@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ptxmm.errors import Unsupported
 from ptxmm.gpu.layout import WARP, cta_of
 from ptxmm.program import (
     Bar,
@@ -50,6 +51,24 @@ def participants(program: Program, number: int) -> dict[int, Statement]:
         mask = sum(1 << mate.place.lane for mate in coming if mate.place.lane is not None)
         found[place] = replace(statement, mask=Const(named & mask))
     return found
+
+
+def ensure_clusters_meet(program: Program) -> None:
+    """Unsupported where a thread leaves the barrier of its cluster half-way, or before others come once more.
+
+    It has no count, and in the next round the thread arrives there again.
+    """
+    meets: dict[object, set[int]] = {}
+    for thread in program.threads:
+        here = [n for n, s in enumerate(thread.body) if isinstance(s, ClusterBarrier)]
+        halves = [s.wait for s in thread.body if isinstance(s, ClusterBarrier)]
+        if any(_doubtful(thread.body, n) for n in here):
+            continue
+        if halves != [False, True] * (len(here) // 2):
+            raise Unsupported("a thread arrives at the barrier of its cluster and does not wait there, or waits only")
+        meets.setdefault(cta_of(thread.place)[0], set()).add(len(here))
+    if any(len(times) > 1 for times in meets.values()):
+        raise Unsupported("a thread ends before others meet in its cluster, and the next round needs it")
 
 
 Kind = type[Barrier] | type[WarpSync]

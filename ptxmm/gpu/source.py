@@ -9,6 +9,7 @@ from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_sha
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.names import OPAQUE
+from ptxmm.gpu.participants import ensure_clusters_meet
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
 from ptxmm.gpu.stages import Stage
@@ -26,6 +27,7 @@ ASYNC = "fence.proxy.async"
 
 def kernel(program: Program, shape: Layout | None = None) -> Kernel:
     """The kernel of a test, in the layout of another that has the same threads; Unsupported says why there is none."""
+    ensure_clusters_meet(program)
     return _Writer(program, shape).kernel()
 
 

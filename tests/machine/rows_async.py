@@ -6,6 +6,9 @@ from machine.rows_mbarrier import mbarrier, shared
 from machine.text import Instruction, Unknown
 from machine.translate import Row, Writer
 
+FIELDS = ("global_address", "", "global_dim", "box_dim")
+"""The words of a tensor map, as the stand-in of the driver encodes it."""
+
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
@@ -91,14 +94,14 @@ def _tensor(instruction: Instruction, writer: Writer) -> None:
 
 
 def _replace(instruction: Instruction, writer: Writer) -> None:
-    words = instruction.words
-    if words[3] != "global_address":
-        raise Unknown(f"the instruction `{instruction.mnemonic}`")
-    address, value = instruction.operands
+    """`tensormap.replace`: the fields that a map of one dimension has."""
+    words, (address, *ordinal, value) = instruction.words, instruction.operands
+    if words[3] not in FIELDS or any(int(each, 0) for each in ordinal):
+        raise Unknown(f"the instruction `{instruction.mnemonic}` of tensor maps of several dimensions")
     at = writer.address(address)
     at = at if "global" in words else f"t.shared({at}, own=True)" if "shared::cta" in words else f"t.generic({at})"
     writer.line("yield")
-    writer.line(f"store({at}, 64, {writer.read(value)})")
+    writer.line(f"store({at} + {8 * FIELDS.index(words[3])}, 64, {writer.read(value)})")
 
 
 def _map_copy(instruction: Instruction, writer: Writer) -> None:

@@ -19,9 +19,27 @@ from ptxmm.gpu.log import Counted, Profile
 from ptxmm.gpu.profiles import PROFILES
 from ptxmm.gpu.source import kernel
 from ptxmm.gpu.turns import Sides, Turn
+from ptxmm.model import Model
+from ptxmm.options import Options
 from ptxmm.program import Program
+from ptxmm.states import enumerate_states
 
 PASSES = 2
+
+STUCK = "a thread was stuck while others waited for it at a barrier"
+"""What a run is told that cannot go on because of a wait that nothing ends."""
+
+
+def states(counted: Counted) -> set[tuple[int, ...]]:
+    """The final states that were seen."""
+    return {outcome.values for outcome in counted.outcomes}
+
+
+def allowed(program: Program, model: Model) -> set[tuple[int, ...]]:
+    """The final states of a model, all of them."""
+    found = enumerate_states(program, model, Options())
+    assert found.complete, found.why
+    return {state.values for state in found.states}
 
 
 @contextmanager

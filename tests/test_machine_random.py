@@ -1,0 +1,98 @@
+"""Random tests on the machine: it shows no state that a model excludes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from building import model
+from hypothesis import given, settings
+from machine.memory import Fault
+from machine.runs import STUCK, allowed, seen, states
+from machine.scheduler import Hang
+from machine.text import Unknown
+from random_asynchronous import asynchronous
+from random_programs import programs
+
+from ptxmm.arith import U32, Type
+from ptxmm.errors import PtxmmError, Unsupported
+from ptxmm.program import Atomic, Barrier, ClusterBarrier, Program, WarpSync
+
+B32 = Type("b", 32)
+UNTYPED = ("cas", "exch")
+PLAIN = frozenset({"cluster", "alias", "lanes", "branches", "predicates", "vectors", "mixed"})
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(programs(PLAIN))
+def test_a_random_test_shows_what_sequential_consistency_allows(program: Program) -> None:
+    held(program)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(programs(PLAIN | {"barriers"}))
+def test_many_random_tests_show_what_sequential_consistency_allows(program: Program) -> None:
+    held(program)
+
+
+def held(program: Program) -> None:
+    """Every state that the machine shows is one of sequential consistency; only barriers keep a launch from its end."""
+    program = on_one_device(program)
+    try:
+        (counted,) = seen(program, warps=2)
+    except Unsupported:
+        return
+    except (Hang, Fault, PtxmmError) as wrong:
+        barriers = any(isinstance(s, Barrier | ClusterBarrier | WarpSync) for t in program.threads for s in t.body)
+        if not barriers or (isinstance(wrong, PtxmmError) and str(wrong) != STUCK):
+            raise
+        return
+    assert states(counted) <= allowed(program, model("sc"))
+
+
+def on_one_device(program: Program) -> Program:
+    """A random test as one device can run it: types that PTX has, and registers that something declares."""
+    zeros = {f"r{number}": U32 for number in range(6)}
+    threads = [
+        replace(
+            thread,
+            place=replace(thread.place, device=0),
+            types=zeros | thread.types,
+            body=tuple(replace(s, type=B32) if isinstance(s, Atomic) and s.op in UNTYPED else s for s in thread.body),
+        )
+        for thread in program.threads
+    ]
+    home = replace(threads[0].place, warp=None, lane=None)
+    objects = tuple(replace(item, owner=item.owner and home) for item in program.objects)
+    return replace(program, threads=tuple(threads), objects=objects)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(asynchronous())
+def test_a_random_test_of_copies_shows_what_the_model_allows(program: Program) -> None:
+    held_asynchronously(program)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(asynchronous())
+def test_many_random_tests_of_copies_show_what_the_model_allows(program: Program) -> None:
+    held_asynchronously(program)
+
+
+def held_asynchronously(program: Program) -> None:
+    """Every state that the machine shows is one of the model; what is undefined or waits for ever shows none."""
+    try:
+        (counted,) = seen(program, warps=2)
+    except (Unsupported, Hang, Fault):
+        return
+    except Unknown as unknown:
+        if "tensor map" not in str(unknown):
+            raise
+        return
+    except PtxmmError as wrong:
+        if str(wrong) != STUCK:
+            raise
+        return
+    assert states(counted) <= allowed(program, model("ptx-9.4"))
