@@ -152,12 +152,12 @@ class Orders:
             then, now = [*order, event], placed | 1 << event.id
             operation = operation_of(event)
             after = None if undefined else apply(state, operation)
-            if isinstance(after, str) or undefined or state is None:
-                fails = operation.kind != "wait" or not event.value or not (undefined or state is None)
-                if fails and isinstance(after, str):
-                    self.extend(then, now, None, self.told(event, after), phases)
-                elif fails:
-                    self.extend(then, now, after, undefined, phases)
+            if (undefined or state is None) and operation.kind == "wait" and event.value:
+                continue
+            if isinstance(after, str):
+                self.extend(then, now, None, self.told(event, after), phases)
+            elif undefined or state is None:
+                self.extend(then, now, after, undefined, phases)
             elif self.fits(event, operation, state):
                 self.extend(then, now, after, "", phases | phase_of(event, operation, state, lives))
 
