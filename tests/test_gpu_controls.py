@@ -185,12 +185,35 @@ def test_barriers_go_where_nothing_counts_on_them_and_stay_where_a_loop_does() -
     }
 
 
-@pytest.mark.parametrize("variant", ["default", "red", "red-atom", "cta"])
+@pytest.mark.parametrize("variant", ["gpu", "default", "red", "red-atom", "cta"])
 def test_increments_in_pieces_may_be_lost(variant: str) -> None:
     test = named(read_programs(LIBRARY / "atomics" / "increments.lit"), f"increments[{variant}]")
     (torn,) = [control.program for control in controls(test) if control.kind == "torn"]
     verdicts = [solver.check(one, model("ptx-9.4"), solver.Options()).verdict for one in (test, torn)]
     assert verdicts == ["forbidden", "allowed"]
+
+
+def test_without_a_dependency_that_does_not_matter_a_store_may_come_first() -> None:
+    for test in read_programs(LIBRARY / "dependencies" / "LB+deps.lit"):
+        if test.variant in ("data", "address"):
+            (free,) = [control.program for control in controls(test) if control.kind == "independent"]
+            verdicts = [solver.check(one, model("ptx-9.4"), solver.Options()).verdict for one in (test, free)]
+            assert verdicts == ["forbidden", "allowed"]
+            assert shortfalls(test, free)
+
+
+def test_a_dependency_that_matters_stays() -> None:
+    test = lit("""thread A @ d0.c0.b0 { ld.weak.u32 r0, [x]; r1 = r0 & 1; st.relaxed.gpu.u32 [f], r1; }
+                  thread B @ d0.c1.b1 { ld.weak.u32 r0, [f]; st.relaxed.gpu.u32 [x], r0; } exists (A.r0 == 1)""")
+    assert "independent" not in kinds(test)
+
+
+@pytest.mark.parametrize("variant", ["relaxed", "weak"])
+def test_a_cas_in_pieces_stores_only_where_it_found_what_it_compares_with(variant: str) -> None:
+    test = named(read_programs(LIBRARY / "atomics" / "cas-increment.lit"), f"cas-increment[{variant}]")
+    (torn,) = [control.program for control in controls(test) if control.kind == "torn"]
+    few, many = (outcomes(one, model("ptx-9.4"), OPTIONS).states for one in (test, torn))
+    assert {state.values for state in few} < {state.values for state in many}
 
 
 PIECES = """thread A @ d0.c0.b0 { atom.relaxed.gpu.add.u32 r0, [x], r0; }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ptxmm.arith import COMPARISONS, Type, wrap
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.independent import known
 from ptxmm.program import Binary, Const, Expr, Select, Unary
 
 PREDICATE = 0
@@ -168,7 +169,7 @@ class Code:
         bits = _computed(type_)
         a = self._typed(left, type_, leaf)
         b = self.value(right, 32, leaf) if op in ("<<", ">>") else self._typed(right, type_, leaf)
-        if _known(op, left, right):
+        if known(op, left, right):
             b = self._hidden(b, 32 if op in ("<<", ">>") else bits)
         kind = str(type_) if type_.floating else f"{'s' if type_.signed else 'u'}{bits}"
         if op in COMPARISONS:
@@ -228,11 +229,6 @@ class Code:
         sides = (self.value(then, bits, leaf), self.value(other, bits, leaf))
         self.add(f"selp.b{bits} {made}, {sides[0]}, {sides[1]}, {chosen}")
         return made, bits
-
-
-def _known(op: str, left: Expr, right: Expr) -> bool:
-    """Whether the result is known without the operands, as that of `r ^ r`, `r - r` and `r & 0` is."""
-    return (left == right and op in ("^", "-")) or (op in ("&", "*") and Const(0) in (left, right))
 
 
 def _computed(type_: Type) -> int:

@@ -14,6 +14,8 @@ from functools import partial
 
 from ptxmm.errors import InputError, PtxmmError, Unsupported
 from ptxmm.gpu.around import Around, loops, surroundings
+from ptxmm.gpu.changes import became, told, wait_told
+from ptxmm.gpu.independent import without_dependencies
 from ptxmm.gpu.torn import pieces
 from ptxmm.gpu.weaker import shortfalls
 from ptxmm.isa import form_of
@@ -99,10 +101,10 @@ def _torn(thread: Thread, changes: list[str]) -> Thread:
     for index, statement in enumerate(thread.body):
         old, new = (_fresh(f"{stem}{index}", types) for stem in ("old", "new"))
         made = pieces(statement, old, new) if isinstance(statement, Atomic) else None
-        body += [statement] if made is None else [replace(one, text=_told(one)) for one in made]
+        body += [statement] if made is None else [replace(one, text=told(one)) for one in made]
         if made is not None and isinstance(statement, Atomic):
             types |= {old: statement.type, new: statement.type}
-            changes.append(f"{thread.name}: {_told(statement)} -> a load and a store")
+            changes.append(f"{thread.name}: {told(statement)} -> a load and a store")
     return replace(thread, body=tuple(body), types=types)
 
 
@@ -122,23 +124,14 @@ def _thread(program: Program, weakening: Weakening, thread: Thread, changes: lis
         if isinstance(statement, WaitGroup) and new is None:
             (late if straight else body).append(statement)
         elif new is not None:
-            body.append(replace(new, text=mnemonic(new)) if new != statement else statement)
+            body.append(replace(new, text=told(replace(new, text=""))) if new != statement else statement)
         if new is None and around.skippable:
-            changes += _wait_told(thread, index, nearby)
+            changes += wait_told(thread, index, nearby)
         elif new != statement and not isinstance(statement, WaitGroup):
-            changes.append(f"{thread.name}: {_told(statement)} -> {_told(new) if new is not None else 'dropped'}")
+            changes.append(f"{thread.name}: {told(statement)} -> {became(statement, new)}")
     if late and thread.body[-len(late) :] != tuple(late):
-        changes.extend(f"{thread.name}: {_told(statement)} -> at the end" for statement in late)
+        changes.extend(f"{thread.name}: {told(statement)} -> at the end" for statement in late)
     return replace(thread, body=(*body, *late))
-
-
-def _wait_told(thread: Thread, index: int, nearby: list[Around]) -> list[str]:
-    """What becomes of a wait, told where it ends."""
-    if not isinstance(thread.body[index], Branch):
-        return []
-    test = next(n for n in range(index, -1, -1) if isinstance(thread.body[n], Load | MbarrierWait))
-    what = "dropped" if nearby[test].skippable else "once"
-    return [f"{thread.name}: {_told(thread.body[test])} again and again -> {what}"]
 
 
 def _is_ptx(statement: Statement) -> bool:
@@ -150,14 +143,6 @@ def _is_ptx(statement: Statement) -> bool:
     except Unsupported:
         return True
     return True
-
-
-def _told(statement: Statement) -> str:
-    """An instruction's opcode and qualifiers, where PTX spells it."""
-    try:
-        return mnemonic(statement)
-    except Unsupported:
-        return statement.text or type(statement).__name__
 
 
 # --- the kinds -------------------------------------------------------------------------------------------------------
@@ -225,6 +210,11 @@ def _weak(statement: Statement, around: Around) -> Statement | None:
     return _relaxed(statement, around)
 
 
+def _independent(statement: Statement, _around: Around) -> Statement:
+    """No dependencies through values that are known without them."""
+    return without_dependencies(statement)
+
+
 def _unwaited(statement: Statement, around: Around) -> Statement | None:
     """No waits behind which nobody is told anything: what they wait for may not be there yet."""
     return None if around.skippable else statement
@@ -234,6 +224,7 @@ KINDS: dict[str, Weakening | None] = {
     "relaxed": _relaxed,
     "apart": _apart,
     "torn": None,
+    "independent": _independent,
     "narrowed": _narrowed,
     "weak": _weak,
     "unwaited": _unwaited,

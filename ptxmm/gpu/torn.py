@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ptxmm.program import Assign, Atomic, Binary, Expr, Load, Order, Reg, Statement, Store
+from ptxmm.arith import PRED
+from ptxmm.program import Assign, Atomic, Binary, Const, Expr, Load, Order, Reg, Select, Statement, Store
 
 OPERATORS = {"add": "+", "and": "&", "or": "|", "xor": "^", "min": "min", "max": "max"}
 WIDTHS = (32, 64)
@@ -22,19 +23,31 @@ def pieces(atomic: Atomic, old: str, new: str) -> tuple[Statement, ...] | None:
         return None
     if atomic.type.bits not in WIDTHS:
         return None
+    writes = atomic.guard
+    if atomic.op == "cas":
+        met = Binary("==", Reg(old), atomic.operands[0], atomic.type)
+        writes = met if writes is None else Binary("&&", writes, met, PRED)
     place = {"address": atomic.address, "type": atomic.type, "order": Order.RELAXED, "scope": atomic.scope}
     taken = (Assign(dst=atomic.dst[0], value=Reg(old), guard=atomic.guard),) if atomic.dst[0] is not None else ()
     return (
         Load(dst=(old,), guard=atomic.guard, **place),  # type: ignore[arg-type]
         Assign(dst=new, value=value, guard=atomic.guard),
-        Store(values=(Reg(new),), guard=atomic.guard, **place),  # type: ignore[arg-type]
+        Store(values=(Reg(new),), guard=writes, **place),  # type: ignore[arg-type]
         *taken,
     )
 
 
 def _value(atomic: Atomic, old: str) -> Expr | None:
-    if atomic.op == "exch":
-        return atomic.operands[0]
-    if atomic.op in OPERATORS:
-        return Binary(OPERATORS[atomic.op], Reg(old), atomic.operands[0], atomic.type)
+    operand, type_ = atomic.operands[-1], atomic.type
+    match atomic.op:
+        case "exch" | "cas":
+            return operand
+        case "inc":
+            more = Binary("+", Reg(old), Const(1), type_)
+            return Select(Binary(">=", Reg(old), operand, type_), Const(0), more)
+        case "dec":
+            out = Binary("||", Binary("==", Reg(old), Const(0), type_), Binary(">", Reg(old), operand, type_), PRED)
+            return Select(out, operand, Binary("-", Reg(old), Const(1), type_))
+        case op if op in OPERATORS:
+            return Binary(OPERATORS[op], Reg(old), operand, type_)
     return None

@@ -3,7 +3,8 @@
 The instructions of the weaker test must be found in those of the other, in order, each the same up to a weaker order, a
 narrower scope or a wait for less; the rest of the other's must be instructions that only order. Of these, a wait for
 copies may come at the end of the thread instead. An atomic operation may be in pieces, through registers of their own.
-A wait may look once instead of again and again, and be gone if nobody uses what it found.
+A wait may look once instead of again and again, and be gone if nobody uses what it found. A value that is known without
+its operands may be written without them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
+from ptxmm.gpu.independent import PARTS, without_dependencies
 from ptxmm.gpu.torn import pieces
 from ptxmm.gpu.waits import Wait, waits
 from ptxmm.program import (
@@ -111,7 +113,7 @@ def at_most(mine: Statement, its: Statement) -> bool:
     if type(mine) is not type(its):
         return False
     differ = {f.name for f in fields(mine) if f.compare and getattr(mine, f.name) != getattr(its, f.name)}
-    if not differ <= set(FREE):
+    if not differ <= {*FREE, *PARTS} or (differ & set(PARTS) and mine != without_dependencies(its)):
         return False
     return _order(mine, its) and _scope(mine, its) and getattr(mine, "read", None) in (getattr(its, "read", None), True)
 

@@ -1,0 +1,34 @@
+"""What became of instructions in a control, in words."""
+
+from __future__ import annotations
+
+from ptxmm.errors import Unsupported
+from ptxmm.gpu.around import Around
+from ptxmm.gpu.waits import read_by
+from ptxmm.isa_text import mnemonic
+from ptxmm.program import Branch, Load, MbarrierWait, Statement, Thread
+
+
+def told(statement: Statement) -> str:
+    """An instruction's opcode and qualifiers, where PTX spells it."""
+    try:
+        return mnemonic(statement)
+    except Unsupported:
+        return statement.text or type(statement).__name__
+
+
+def became(statement: Statement, new: Statement | None) -> str:
+    """What became of an instruction: another one, the same without registers that it read, or nothing."""
+    if new is None:
+        return "dropped"
+    lost = read_by(statement) - read_by(new)
+    return f"without {', '.join(sorted(lost))}" if lost else told(new)
+
+
+def wait_told(thread: Thread, index: int, nearby: list[Around]) -> list[str]:
+    """What becomes of a wait, told where it ends."""
+    if not isinstance(thread.body[index], Branch):
+        return []
+    test = next(n for n in range(index, -1, -1) if isinstance(thread.body[n], Load | MbarrierWait))
+    what = "dropped" if nearby[test].skippable else "once"
+    return [f"{thread.name}: {told(thread.body[test])} again and again -> {what}"]
