@@ -6,9 +6,10 @@ from ptxmm.encode import Encoding, RacePair
 from ptxmm.events import Event
 from ptxmm.execution import Concrete, shown
 from ptxmm.program import Atomic, Order
+from ptxmm.races.naming import bytes_of
 from ptxmm.races.remedies import Remedy, Search
 from ptxmm.races.whatif import Draft
-from ptxmm.races.words import Words, bytes_of
+from ptxmm.races.words import Words
 from ptxmm.tags import includes
 from ptxmm.verdict import Race
 

@@ -7,13 +7,11 @@ from ptxmm.events import Event, same_cta
 from ptxmm.execution import mbarrier_name
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import (
-    Addr,
     AsyncCopy,
     Atomic,
     Bar,
     Barrier,
     ClusterBarrier,
-    Expr,
     Fence,
     Load,
     Order,
@@ -37,6 +35,7 @@ from ptxmm.races.changes import (
     Waited,
     exchange,
 )  # fmt: skip
+from ptxmm.races.naming import bytes_of, line_of, name_of, spelled, text_of
 from ptxmm.races.remedies import Remedy, Search
 from ptxmm.races.strengths import Ranked
 from ptxmm.races.whatif import Draft
@@ -72,9 +71,9 @@ class Words:
             why = "nothing orders them: neither thread reads anything that the other wrote after its access"
             why += self._apart(first, second) or self._apart(second, first)
         if search.strong is not None and first.kind != second.kind:
-            stronger = [f"`{_spelled(c.statement)}`" for c in search.strong.changes if isinstance(c, Stronger)]
+            stronger = [f"`{spelled(c.statement)}`" for c in search.strong.changes if isinstance(c, Stronger)]
             why += f"; if they are to synchronise themselves, write {' and '.join(stronger)}" if stronger else ""
-        return Missing((), second.id, self._thread(second), _line(second), _text(second), why)
+        return Missing((), second.id, self._thread(second), line_of(second), text_of(second), why)
 
     def _apart(self, first: Event, second: Event) -> str:
         """What to say of barriers of two CTAs, which both threads pass between their accesses."""
@@ -141,9 +140,9 @@ class Words:
         if isinstance(was, Atomic) and isinstance(now, Atomic) and was.reduction != now.reduction:
             lacks.append("result")
             parts.append("is a reduction, and what it reads acquires nothing")
-        instead = f"`{_spelled(now)}`" + self._fence(change, lacks)
+        instead = f"`{spelled(now)}`" + self._fence(change, lacks)
         why = f"{self._where(event)} {' and '.join(parts)}; write {instead}"
-        return Missing(tuple(lacks), event.id, self._thread(event), _line(event), _text(event), why, instead)
+        return Missing(tuple(lacks), event.id, self._thread(event), line_of(event), text_of(event), why, instead)
 
     def _end(self, ids: tuple[int, ...]) -> int:
         """Of an instruction's events, the one that the path goes through."""
@@ -193,16 +192,16 @@ class Words:
             lack, what = "alias", f"uses the name {read.virtual}, and {self._where(write)} the name {write.virtual}"
         instead = {"width": "accesses of one size", "proxy": "one proxy", "alias": "one name"}[lack]
         why = f"{self._where(read)} {what}, so that the two are not morally strong; use {instead}"
-        return Missing((lack,), read.id, self._thread(read), _line(read), _text(read), why, instead)
+        return Missing((lack,), read.id, self._thread(read), line_of(read), text_of(read), why, instead)
 
     def _chain(self, store: Event, source: Event) -> Missing:
         atomic = exchange(store.statement)
-        instead = f"`{_spelled(atomic)}`" if atomic is not None else "an atomic operation"
+        instead = f"`{spelled(atomic)}`" if atomic is not None else "an atomic operation"
         why = (
             f"{self._where(store)} is a plain store and cuts the chain of atomic operations from "
             f"{self._where(source)}: whoever reads it synchronises with {self._thread(store)} alone; write {instead}"
         )
-        return Missing(("chain",), store.id, self._thread(store), _line(store), _text(store), why, instead)
+        return Missing(("chain",), store.id, self._thread(store), line_of(store), text_of(store), why, instead)
 
     def _unseen(self, read: Event, write: Event) -> Missing:
         instead = "a wait for that write"
@@ -210,7 +209,7 @@ class Words:
             f"{self._where(read)} does not see {self._where(write)} in this execution, "
             f"and {self._thread(read)} goes on; it needs {instead}"
         )
-        return Missing(("wait",), read.id, self._thread(read), _line(read), _text(read), why, instead)
+        return Missing(("wait",), read.id, self._thread(read), line_of(read), text_of(read), why, instead)
 
     def _meeting(self, one: Event, other: Event) -> Missing:
         a, b = one.statement, other.statement
@@ -228,30 +227,32 @@ class Words:
         else:
             lack, what, instead = "barrier", "do not meet in one generation", "one more barrier between the accesses"
         why = f"{both} {what}; use {instead}"
-        return Missing((lack,), other.id, self._thread(other), _line(other), _text(other), why, instead)
+        return Missing((lack,), other.id, self._thread(other), line_of(other), text_of(other), why, instead)
 
     def _join(self, one: Event, other: Event, statement: Statement) -> Missing:
         names = f"{self._thread(one)} and {self._thread(other)}"
         instead = f"`{'bar.warp.sync' if isinstance(statement, WarpSync) else 'bar.sync'}` of both between the two"
         why = f"{names} do not meet after {self._where(one)} and before {self._where(other)}; write {instead}"
-        return Missing(("barrier",), other.id, self._thread(other), _line(other), _text(other), why, instead)
+        return Missing(("barrier",), other.id, self._thread(other), line_of(other), text_of(other), why, instead)
 
     def _proxy(self, access: Event, fence: Statement, *, before: bool) -> Missing:
         instead = f"`fence.proxy.{getattr(fence, 'kind', '')}` {'before' if before else 'after'} it"
         proxy = getattr(fence, "kind", "")
         why = f"{self._where(access)} goes through the {proxy} proxy without a proxy fence; write {instead}"
-        return Missing(("proxy fence",), access.id, self._thread(access), _line(access), _text(access), why, instead)
+        return Missing(
+            ("proxy fence",), access.id, self._thread(access), line_of(access), text_of(access), why, instead
+        )
 
     def _map(self, event: Event, fence: ProxyFence) -> Missing:
         """A half of the tensor map's fence."""
-        written = f"{mnemonic(fence)}" + (f" [{_name(fence.address)}], 128" if fence.address is not None else "")
+        written = f"{mnemonic(fence)}" + (f" [{name_of(fence.address)}], 128" if fence.address is not None else "")
         if fence.order is Order.RELEASE:
             instead = f"`{written}` after it"
             why = f"{self._where(event)} changes a tensor map and does not publish it to copies; write {instead}"
         else:
             instead = f"`{written}` before it"
             why = f"{self._where(event)} goes through a tensor map that nobody acquired for it; write {instead}"
-        return Missing(("proxy fence",), event.id, self._thread(event), _line(event), _text(event), why, instead)
+        return Missing(("proxy fence",), event.id, self._thread(event), line_of(event), text_of(event), why, instead)
 
     def _wait(self, change: Waited) -> Missing:
         """A wait for a copy."""
@@ -264,7 +265,7 @@ class Words:
             group = "cp.async.bulk.wait_group" if bulk else "cp.async.wait_group"
             instead = f"write `{group}{'.read' if bulk and change.read else ''} 0`, behind the `commit_group` of that"
         why = f"{self._where(access)} does not wait for the copy {self._where(start)}; before it, {instead}"
-        return Missing(("wait",), access.id, self._thread(access), _line(access), _text(access), why, instead)
+        return Missing(("wait",), access.id, self._thread(access), line_of(access), text_of(access), why, instead)
 
     def _end_of_kernel(self, first: Event, second: Event) -> Missing:
         """A wait of a dependent grid."""
@@ -272,7 +273,7 @@ class Words:
         kernel = self.program.threads[first.thread].place.kernel
         ends = f"does not wait for kernel {kernel}, on which its own depends, to end"
         why = f"{self._where(second)} {ends}; write {instead}"
-        return Missing(("wait",), second.id, self._thread(second), _line(second), _text(second), why, instead)
+        return Missing(("wait",), second.id, self._thread(second), line_of(second), text_of(second), why, instead)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -281,34 +282,5 @@ class Words:
 
     def _where(self, event: Event) -> str:
         """An instruction as the test has it: `st.relaxed.gpu.u32 [f], 1` (A, line 8)."""
-        line = f", line {_line(event)}" if _line(event) else ""
-        return f"`{_text(event)}` ({self._thread(event)}{line})"
-
-
-def _line(event: Event) -> int:
-    return event.statement.at.line if event.statement else 0
-
-
-def _text(event: Event) -> str:
-    if event.statement is None:
-        return ""
-    return " ".join(event.statement.text.split()).rstrip("; ") or mnemonic(event.statement)
-
-
-def _spelled(statement: Statement) -> str:
-    """The mnemonic of an instruction, with the state space of the text that it changes."""
-    head = statement.text.split("[")[0]
-    space = next((s for s in ("shared::cluster", "shared::cta", "shared", "global") if f".{s}." in head + "."), "")
-    return mnemonic(statement, space if not isinstance(statement, Fence) else "")
-
-
-def _name(address: Expr) -> str:
-    """The object that an address in the text of a remedy names."""
-    assert isinstance(address, Addr)
-    return address.name
-
-
-def bytes_of(event: Event) -> str:
-    """The bytes of its object that an access touches."""
-    first, size = event.where
-    return f"{first} to {first + size - 1}"
+        line = f", line {line_of(event)}" if line_of(event) else ""
+        return f"`{text_of(event)}` ({self._thread(event)}{line})"
