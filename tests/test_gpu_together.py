@@ -129,6 +129,22 @@ def test_the_control_that_shows_what_is_looked_for_stays_and_those_before_it_had
     assert order[0] == 2
 
 
+def test_a_control_whose_waits_are_stuck_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, order = made(TICKETS), deque([1, 2, 3])
+    slow = iter([0.1, 100.0, 0.1])
+
+    def calibrate(turn: Turn, _aim: float) -> float:
+        turn.passes = 1
+        return next(slow)
+
+    monkeypatch.setattr(Turn, "calibrate", calibrate)
+    monkeypatch.setattr(turns, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
+    gpu = Gpu(0)
+    assert here.entry is not None
+    play(gpu, job(here, seconds=12), gpu.load(here.entry.text.encode()), HOT, order, usual=0.1)
+    assert set(order) == {1, 3}
+
+
 @pytest.mark.parametrize("text", [MP, DSMEM])
 def test_stress_is_one_cluster_in_so_many_and_ends_with_the_others(text: str) -> None:
     here = made(text)

@@ -160,10 +160,10 @@ def _played(gpu: Gpu, job: Job, function: Any) -> Done:
 
     by_itself = True
     try:
-        alone(gpu, job, function, job.profiles[0])
+        usual = alone(gpu, job, function, job.profiles[0])
         by_itself = False
         order: deque[int] = deque(range(1, len(job.kernels)))
-        played = tuple(play(gpu, job, function, profile, order) for profile in job.profiles)
+        played = tuple(play(gpu, job, function, profile, order, usual) for profile in job.profiles)
     except Exception as failed:
         told = str(failed) if isinstance(failed, Hung) else f"the launch failed: {_sentence(failed)}"
         return Done(job.number, failed=told, fatal=True, alone=by_itself or len(job.kernels) == 1)

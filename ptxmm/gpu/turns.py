@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from typing import Any
@@ -14,6 +15,9 @@ from ptxmm.gpu.shape import shape, units
 
 SHOWN = 256
 """As often must a control show what is looked for that the others need not run: eight warps, if lanes are alike."""
+
+SLOW = 8
+"""So many times as long may a pass take beside a control as it takes without one."""
 
 AT_ONCE = 2
 """Launches of a turn: in each of them the two sides of a launch change places."""
@@ -30,8 +34,8 @@ class Turn:
         else:
             self.launches = [sides.launch(0, None), *([sides.launch(None, control)] if control else [])]
 
-    def calibrate(self, aim: float) -> None:
-        """One launch of one pass, then as many passes a launch as take about as long as is aimed at."""
+    def calibrate(self, aim: float) -> float:
+        """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at."""
         gpu = self.sides.gpu
         first = gpu.event()
         self.launch(1)
@@ -39,6 +43,7 @@ class Turn:
         gpu.wait(last)
         seconds = max(1e-6, gpu.between(first, last) / len(self.launches))
         self.passes = int(min(PASSES, max(1, aim / seconds)))
+        return seconds
 
     def launch(self, passes: int) -> None:
         for each in self.launches:
@@ -94,13 +99,16 @@ class Sides:
         return Played(tuple(tallies), tuple(beside.get(c, False) for c in range(len(tallies))), seconds)
 
 
-def alone(gpu: Gpu, job: Job, function: Any, profile: Profile) -> None:
-    """One pass of the test without its controls: what fails here is its own fault."""
-    Turn(Sides(gpu, job, function, profile), 0).calibrate(0)
+def alone(gpu: Gpu, job: Job, function: Any, profile: Profile) -> float:
+    """One pass of the test without its controls, in seconds: what fails here is its own fault."""
+    return Turn(Sides(gpu, job, function, profile), 0).calibrate(0)
 
 
-def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int]) -> Played:
-    """Launch until the time of one profile is over; `order` has the controls, those first that have shown most."""
+def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int], usual: float = math.inf) -> Played:
+    """Launch until the time of one profile is over; `order` has the controls, those first that have shown most.
+
+    A control beside which a pass takes far longer than the `usual` seconds, because its waits are stuck, is given up.
+    """
     begun, share = time.perf_counter(), job.seconds / len(job.profiles)
     aim = min(LAUNCH, share / 8)
     sides = Sides(gpu, job, function, profile)
@@ -109,7 +117,9 @@ def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int])
         control = order[0] if order else 0
         if control not in turns:
             turns[control] = Turn(sides, control)
-            turns[control].calibrate(aim)
+            if turns[control].calibrate(aim) > max(share / 2, SLOW * usual) and control:
+                order.remove(control)
+                continue
         turn, started = turns[control], time.perf_counter()
         for _ in range(AT_ONCE):
             turn.launch(turn.passes)
