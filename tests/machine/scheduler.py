@@ -16,7 +16,7 @@ Steps = Generator["Gate | None", None, None]
 TURNS = (1, 1, 1, 2, 2, 3, 5, 12)
 """Steps of one turn: most are short, some let one agent run ahead."""
 
-CYCLES = 2000.0
+CYCLES = 4000.0
 """By how much the clock goes on while each agent that can makes one step, on average."""
 
 
