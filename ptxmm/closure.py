@@ -132,7 +132,7 @@ class _Graph:
 
     def _add(self, i: int, j: int, first: Lit, guard: Lit, second: Lit) -> None:
         """A way from one node to another through a third."""
-        both, under, ends = self.formulas.both, self.running.under, 1 << i | 1 << j
+        both, under, ends = self.running.both, self.running.under, 1 << i | 1 << j
         if not self.running.trivial:
             first, guard, second = under(first, ends), under(guard, ends), under(second, ends)
         through = both(both(first, second), guard)
@@ -143,6 +143,8 @@ class _Graph:
         else:
             row = self.may.setdefault(i, {})
             old = row.get(j)
+            if old == through:
+                return
             if isinstance(old, list):
                 old.append(through)
             else:

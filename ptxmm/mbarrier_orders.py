@@ -4,12 +4,19 @@ Where operations are the same, are always in the same phase and return nothing, 
 to the state of the mbarrier. An execution says of their order only that it agrees with causality; so where causality
 cannot lead from the later ones to the earlier ones, the executions in which they stand in one order have all outcomes.
 The argument: let each of them take the place of the one that is as early in the other order, and each wait that finds
-the phase incomplete stand where causality lets it. Every operation finds the phase that it found before.
+the phase incomplete stand where causality lets it, before the operation that completes the phase. For that no such wait
+may have to be after one of them: a thread that arrives and then tests the same mbarrier is told apart by when it does.
+Every operation finds the phase that it found before.
+
+Causality that leads through an operation leads to it and on from it. So a way that begins at an arrival and ends while
+its phase is incomplete goes through no wait that found a phase of this mbarrier complete: of later phases such a wait
+is too late, and the arrivals of earlier phases are over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from ptxmm.closure import bits, closed_masks
 from ptxmm.events import Event
@@ -17,14 +24,22 @@ from ptxmm.mbarrier_reach import Reach
 from ptxmm.mbarrier_state import Phase
 
 Found = Mapping[str, Reach | None]
-Causality = Callable[[Found], list[int] | None]
+
+
+class Causality(Protocol):
+    """For what operations can find, the mask of events that causality may lead to from each, at most.
+
+    None where a model looks at the order of operations in another way. Ways through the phases of the mbarrier `apart`
+    are left out.
+    """
+
+    def __call__(self, found: Found, apart: str = "") -> list[int] | None: ...
 
 
 class Exchanges:
     """The orders that are fixed: `before` as pairs, `needed` for each completion one of its thread that is over then.
 
-    `causality` gives for what the operations can find the events that causality may lead to, at most; None where the
-    model looks at the order of operations in another way.
+    Pairs are of operations that both happen.
     """
 
     def __init__(self, barriers: Mapping[str, list[Event]], causality: Causality) -> None:
@@ -40,10 +55,10 @@ class Exchanges:
             return
         rows = self.causality(found)
         for name, groups in open_ones.items() if rows is not None else ():
-            reach = found[name]
-            assert rows is not None
-            assert reach is not None
-            view = _View(self.barriers[name], reach, known, rows, self.before)
+            reach, inside = found[name], self.causality(found, name) if groups else None
+            if rows is None or reach is None or inside is None:
+                continue
+            view = _View(self.barriers[name], reach, known, (rows, inside), self.before)
             for group in groups:
                 row = view.in_a_row(group)
                 if row is not None:
@@ -86,16 +101,20 @@ class _View:
         events: list[Event],
         reach: Reach,
         known: Mapping[int, set[int]],
-        rows: list[int],
+        rows: tuple[list[int], list[int]],
         before: Iterable[tuple[int, int]],
     ) -> None:
         self.events, self.reach, self.known = events, reach, known
-        places = {event.id: place for place, event in enumerate(events)}
-        masks = [sum(1 << places[j] for j in bits(rows[e.id]) if j in places and j != e.id) for e in events]
+        self.places = places = {event.id: place for place, event in enumerate(events)}
+        whole, inside = ([self._here(event, row[event.id]) for event in events] for row in rows)
         for i, j in before:
             if i in places:
-                masks[places[i]] |= 1 << places[j]
-        self.places, self.paths = places, closed_masks(masks)
+                whole[places[i]] |= 1 << places[j]
+        self.paths, self.inside = closed_masks(whole), closed_masks(inside)
+
+    def _here(self, event: Event, row: int) -> int:
+        """The other operations on this mbarrier among the events of a mask."""
+        return sum(1 << self.places[j] for j in bits(row) if j in self.places and j != event.id)
 
     def leads(self, one: Event, other: Event) -> bool:
         """Whether causality may lead from one operation to another."""
@@ -118,10 +137,14 @@ class _View:
             return None
         phases = phases_of(self.reach, group[0])
         for other in self.events:
-            beside = other.changes and other.id not in ids and phases & phases_of(self.reach, other)
-            if beside and not self._keeps(other, row):
+            beside = other.id not in ids and phases & phases_of(self.reach, other)
+            if beside and not (self._keeps(other, row) if other.changes else self._moves(other, row)):
                 return None
         return row
+
+    def _moves(self, wait: Event, row: list[Event]) -> bool:
+        """Whether a wait that finds their phase incomplete can stand before all of them."""
+        return not any(self.inside[self.places[one.id]] >> self.places[wait.id] & 1 for one in row)
 
     def _keeps(self, other: Event, row: list[Event]) -> bool:
         """Whether another change can stay where it is, whatever order a row had before.

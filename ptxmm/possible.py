@@ -61,11 +61,11 @@ class Possible:
         names = {name for one in taken for name in self.plan.needs(one) if name}
         return not names & CHOSEN and not any(self.rough(name).may for name in names)
 
-    def __call__(self, found: Found) -> list[int] | None:
-        """For each event, the mask of those that it may be related to."""
+    def __call__(self, found: Found, apart: str = "") -> list[int] | None:
+        """For each event, the mask of those that it may be related to; without ways through the phases of `apart`."""
         if not self.sound:
             return None
-        phase = _phases(self.graph, found)
+        phase = _phases(self.graph, found, apart)
 
         def base(name: str) -> Rel | Set:
             if name == "phase":
@@ -96,12 +96,12 @@ class Possible:
         return value.mask
 
 
-def _phases(graph: EventGraph, found: Found) -> list[int]:
-    """From each arrival or completion the waits that may find its phase complete."""
+def _phases(graph: EventGraph, found: Found, apart: str) -> list[int]:
+    """From each arrival or completion the waits that may find its phase complete; of the object `apart`, none."""
     rows = [0] * len(graph.events)
     barriers: dict[str, list[Event]] = {}
     for event in graph.events:
-        if event.kind == "A" and event.guard != -1:
+        if event.kind == "A" and event.guard != -1 and event.object != apart:
             barriers.setdefault(event.object, []).append(event)
     for name, events in barriers.items():
         reach = found[name]

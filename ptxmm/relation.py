@@ -105,14 +105,14 @@ class Symbolic(Pointwise):
             return
         running = self.running
         needs = self.all if running.needs(k) >> i & 1 else running.needs(k)
-        guarded = literal if needs == self.all else self.formulas.both(literal, running.guards[k])
+        guarded = literal if needs == self.all else running.both(literal, running.guards[k])
         for j in bits(mask):
             term = literal if needs >> j & 1 else guarded
             if term != -1:
                 into.setdefault(j, []).append(term)
 
     def _collect(self, into: dict[int, list[Lit]], i: int, k: int, row: Row, literal: Lit, wanted: int) -> None:
-        both, whole, running = self.formulas.both, wanted == self.all, self.running
+        both, whole, running = self.running.both, wanted == self.all, self.running
         needs = self.all if running.needs(k) >> i & 1 else running.needs(k)
         guarded = literal if needs == self.all else both(literal, running.guards[k])
         for j, other in row.items():

@@ -39,26 +39,37 @@ class Running:
         self.trivial = all(guard in (1, -1) for guard in self.guards)
         self.units: dict[Lit, int] = {}
         self.masks: dict[Lit, int] = {1: self.all, -1: self.never}
+        self.implied: dict[Lit, set[Lit]] = {}
         self._gather(following or {})
 
     def _gather(self, following: Mapping[Lit, Iterable[Lit]]) -> None:
         """For each literal, the events whose guards it is a part of, or follows from a part of."""
-        kids = self.formulas.kids
         events: dict[Lit, int] = {}
         for event, guard in enumerate(self.guards):
             if guard not in (1, -1):
                 events[guard] = events.get(guard, 0) | 1 << event
         for guard, mask in events.items():
-            seen, stack = set[Lit](), [guard]
-            while stack:
-                literal = stack.pop()
-                if literal in seen:
-                    continue
-                seen.add(literal)
+            for literal in self._closed([guard], following):
                 self.units[literal] = self.units.get(literal, 0) | mask
+        self.implied = {one: self._closed(held, following) for one, held in following.items()}
+
+    def _closed(self, literals: Iterable[Lit], following: Mapping[Lit, Iterable[Lit]]) -> set[Lit]:
+        """Literals with their parts, and with what follows from these."""
+        kids, seen, stack = self.formulas.kids, set[Lit](), list(literals)
+        while stack:
+            literal = stack.pop()
+            if literal not in seen:
+                seen.add(literal)
                 stack.extend(following.get(literal, ()))
                 if literal > 0:
                     stack.extend(kids.get(literal, ()))
+        return seen
+
+    def both(self, left: Lit, right: Lit) -> Lit:
+        """The conjunction of two literals, of which one may follow from the other."""
+        if left == 1 or right in self.implied.get(left, ()):
+            return left if left != 1 else right
+        return right if left in self.implied.get(right, ()) else self.formulas.both(left, right)
 
     def needs(self, event: int) -> int:
         """The events that run only where one does."""
