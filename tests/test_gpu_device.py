@@ -77,6 +77,32 @@ def test_atomic_operations_and_arithmetic_give_what_their_tests_say(session: Ses
         assert all(outcome.holds for outcome in one.counted.outcomes)
 
 
+def test_a_wait_for_a_copy_is_what_keeps_its_reader_from_old_bytes(session: Session) -> None:
+    found = run(session, "async/bulk-load", "few")["right"]
+    assert rate(found) == 0
+    assert found.control is not None
+    assert found.control.beside
+    assert found.control.change.startswith("unwaited")
+    assert found.control.counted.holding > 1000
+
+
+def test_a_dependent_grid_sees_what_it_waited_for(session: Session) -> None:
+    found = run(session, "async/dependent-grid", "few")
+    assert rate(found["wait"]) == 0
+    assert rate(found["wait-no-trigger"]) == 0
+
+
+def test_kernels_of_a_stream_see_what_those_before_them_wrote(session: Session) -> None:
+    for name, one in run(session, "async/kernel-boundary", "few", 0.1).items():
+        assert rate(one) == 0 or (name or "").startswith("side-by-side")
+
+
+def test_message_passing_is_weak_under_stress(session: Session) -> None:
+    found = run(session, "basic/MP", "stress")
+    assert rate(found["relaxed"]) > 300
+    assert rate(found["release-acquire"]) == 0
+
+
 def test_message_passing_is_fast(session: Session) -> None:
     """Instances a second: 5e9 with slots of 128 bytes that are not in L2, 15e9 with those that are."""
     for profile, least in (("cold", 4e9), ("hot", 12e9)):

@@ -66,8 +66,9 @@ def serve(jobs: Connection, number: int) -> None:
     except Exception as failed:
         jobs.send(f"{UNUSABLE}: {_sentence(failed)}")
         return
-    while (item := waiting.get()) is not None:
-        _answer(jobs, gpu, item, loader)
+    with gpu.queue():
+        while (item := waiting.get()) is not None:
+            _answer(jobs, gpu, item, loader)
     threads.shutdown(wait=False, cancel_futures=True)
 
 

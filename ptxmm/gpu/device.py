@@ -106,6 +106,10 @@ class Gpu:
         made.record()
         return made
 
+    def queue(self) -> Any:
+        """A stream of its own, in which dependent launches depend on those before them; to be entered by `with`."""
+        return self.cupy.cuda.Stream(non_blocking=True)
+
     def stream(self) -> int:
         """The stream of launches, as the driver knows it."""
         return int(self.cupy.cuda.get_current_stream().ptr)
