@@ -178,8 +178,8 @@ def test_under_a_model_that_does_not_declare_it_only_what_nobody_reads_is_left_o
 @pytest.mark.parametrize(("op", "left_out"), [("exch", False), ("or", True)])
 def test_no_value_comes_out_of_thin_air_through_an_attempt(op: str, left_out: bool) -> None:
     attempt = spin("L", atom(op, "r", "l", 1), until=0)
-    reader = [ld("k", "l", "relaxed.gpu"), st("y", "k", "relaxed.gpu")]
-    writer = [ld("v", "y", "relaxed.gpu"), st("l", "v", "relaxed.gpu")]
+    reader: list[Statement] = [ld("k", "l", "relaxed.gpu"), st("y", "k", "relaxed.gpu")]
+    writer: list[Statement] = [ld("v", "y", "relaxed.gpu"), st("l", "v", "relaxed.gpu")]
     test = program(thread("A", cta(0), *attempt), thread("B", cta(1), *reader), thread("C", cta(2), *writer))
     assert bool(encode(test, model("ptx-9.4"), 2).graph.retries) is left_out
 
@@ -187,8 +187,9 @@ def test_no_value_comes_out_of_thin_air_through_an_attempt(op: str, left_out: bo
 @pytest.mark.parametrize("op", ["add", "or", "max", "cas"])
 def test_a_poll_by_an_atomic_operation_that_changes_nothing_is_a_wait(op: str) -> None:
     operands = (0, 0) if op == "cas" else (0,)
-    wait = [label("L"), atom(op, "r", "n", *operands, how="acquire.gpu"), bra("L", Binary("<", Reg("r"), Const(2)))]
-    arrive = [st("x", 1), atom("add", None, "n", 1, how="release.gpu")]
+    poll = atom(op, "r", "n", *operands, how="acquire.gpu")
+    wait: list[Statement] = [label("L"), poll, bra("L", Binary("<", Reg("r"), Const(2)))]
+    arrive: list[Statement] = [st("x", 1), atom("add", None, "n", 1, how="release.gpu")]
     test = program(thread("A", cta(0), *arrive), thread("B", cta(1), atom("add", None, "n", 1)), 
                    thread("C", cta(2), *wait, ld("v", "x")))  # fmt: skip
     stale = Binary("==", FinalReg("C", "v"), Const(0))

@@ -12,8 +12,9 @@ import pytest
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.columns import column_name, columns
 from ptxmm.gpu.epochs import epochs
+from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Seat, layout
-from ptxmm.gpu.source import Kernel, kernel
+from ptxmm.gpu.source import kernel
 from ptxmm.program import Program
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from building import Options, model
+from building import model
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as some
 from random_asynchronous import ANEW, CLUSTER, KERNELS, LIVES, MAPS, ONE_CTA, TRIGGERS, asynchronous
@@ -14,6 +14,7 @@ from random_asynchronous import ANEW, CLUSTER, KERNELS, LIVES, MAPS, ONE_CTA, TR
 from ptxmm.check import check as decide
 from ptxmm.check import outcomes as solver_outcomes
 from ptxmm.enumeration import outcomes
+from ptxmm.options import Options
 from ptxmm.program import (
     Fence,
     Load,

@@ -19,7 +19,7 @@ class RunReport:
         self.tests = self.skipped = self.instances = 0
 
     def add(self, runs: list[Run]) -> None:
-        """One line for a test: how often its condition held over all profiles, and how often in its control, of which kind."""
+        """One line for a test: how often its condition held over all profiles, and in its control, of which kind."""
         first = runs[0]
         measured = [run.counted for run in runs if run.counted is not None]
         reasons = [run.skipped for run in runs if run.skipped is not None]
