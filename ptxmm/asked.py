@@ -16,12 +16,13 @@ class Asked:
         here = session()
         self._prefix = here.prefix()
         self._script = Script(formulas, f"{self._prefix}v")
-        self._goals = 0
-        self.loaded: Loaded = here.keep(self._script.more(certain), self._prefix)
+        self._goals, self._deadline = 0, formulas.deadline
+        self.loaded: Loaded = here.keep(self._script.more(certain), self._prefix, formulas.deadline)
 
     def name(self, goals: Sequence[Lit]) -> list[str]:
         """Names for literals, under which the solver can be asked for them."""
         names = [f"goal{self._goals + number}" for number in range(len(goals))]
         self._goals += len(goals)
-        self.loaded.add(self._script.more((), [(self._prefix + n, goal) for n, goal in zip(names, goals, strict=True)]))
+        named = [(self._prefix + name, goal) for name, goal in zip(names, goals, strict=True)]
+        self.loaded.add(self._script.more((), named), self._deadline)
         return names

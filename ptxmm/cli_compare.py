@@ -41,7 +41,7 @@ Item = tuple[tuple["Run", ...], str]
 @click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
               help="Unroll loops N times; what a cut loop leaves open is unknown.")  # fmt: skip
 @click.option("--timeout", type=Seconds(), default=60.0, show_default=True,
-              metavar="SECONDS", help="Give up on a test after this time: unknown.")  # fmt: skip
+              metavar="SECONDS", help="Give up on a test under a model after this time: unknown.")  # fmt: skip
 @jobs_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--picture", type=click.Path(path_type=Path), metavar="FILE.svg|DIR",

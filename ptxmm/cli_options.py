@@ -91,7 +91,7 @@ how_options = options(
     click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
                  help="Unroll loops N times; what a cut loop leaves open is unknown."),
     click.option("--timeout", type=Seconds(), default=60.0, show_default=True, metavar="SECONDS",
-                 help="Give up on a test after this time: unknown."),
+                 help="Give up on a test under a model after this time: unknown."),
     click.option("--engine", type=click.Choice(tuple(ENGINES)), default="z3", show_default=True,
                  help="Decide with a solver, or by trying every execution."),
 )  # fmt: skip

@@ -38,3 +38,6 @@ class Deadline:
         """Raise Undecided when it has passed."""
         if time.perf_counter() > self.at:
             raise Undecided("time-out")
+
+
+NEVER = Deadline.never()

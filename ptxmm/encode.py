@@ -166,7 +166,7 @@ def refuted(formulas: Formulas, literal: Lit) -> bool:
     """Whether Z3 finds in a few steps that a literal cannot hold together with the clauses so far."""
     here = session()
     prefix = here.prefix()
-    with here.load(smt_lib(formulas, [literal], (), f"{prefix}v"), prefix) as loaded:
+    with here.load(smt_lib(formulas, [literal], (), f"{prefix}v"), prefix, formulas.deadline) as loaded:
         return loaded.check([], formulas.deadline, briefly=True) is Truth.UNSAT
 
 

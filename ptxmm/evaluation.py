@@ -77,6 +77,7 @@ class Evaluation:
 
     def _compute(self, step: Step) -> Value:
         """One operation: on relations alone, on sets alone, or one of those that look closer."""
+        self.algebra.formulas.deadline.check()
         op, args = step.op, step.args
         if op == "base":
             return self.base(step.base)

@@ -231,6 +231,8 @@ class Formulas:
             node = stack.pop()
             if node < 0:
                 order.append(-node)
+                if not len(order) & OFTEN:
+                    self.deadline.check()
                 continue
             if node in done or node in known:
                 continue

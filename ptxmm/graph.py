@@ -14,7 +14,7 @@ from ptxmm.aligned import divergent
 from ptxmm.arith import Type
 from ptxmm.arrivals import arrives
 from ptxmm.attempts import Repetition, leave_out, retries
-from ptxmm.deadline import Deadline
+from ptxmm.deadline import NEVER, Deadline
 from ptxmm.events import Again, Ending, Event, EventGraph, asked_registers
 from ptxmm.formula import Formulas, Lit
 from ptxmm.memory import Memory, initial
@@ -117,6 +117,7 @@ def _walked(
             effects=frozenset(effects.get(index, ())),
             bounds=bounds.get(index, {}),
             kept=kept[index],
+            deadline=deadline or NEVER,
         )
         for index, thread in enumerate(program.threads)
     ]

@@ -163,14 +163,14 @@ class Interleavings:
     """
 
     def __init__(self, program: Program, deadline: Deadline) -> None:
-        self.program = program
+        self.program, self.deadline = program, deadline
         self.runners = [Runner(program, thread) for thread in range(len(program.threads))]
         self.words = sorted({word(one) for thread in range(len(program.threads)) for one in accesses(program, thread)})
         start = [0 for _ in self.runners] + [initial(program, self._object(name), at) for name, at in self.words]
         self.states: list[State] = [tuple(start)]
         self.steps: list[list[Step]] = []
         self.complete = True
-        self._explore(deadline)
+        self._explore()
 
     def going(self, state: int) -> Iterator[int]:
         """The threads that have not ended."""
@@ -189,10 +189,10 @@ class Interleavings:
         assert isinstance(item, Object)
         return item
 
-    def _explore(self, deadline: Deadline) -> None:
+    def _explore(self) -> None:
         numbers = {self.states[0]: 0}
         for here, state in enumerate(self.states):
-            deadline.check()
+            self.deadline.check()
             self.steps.append([])
             for thread in self.going(here):
                 try:

@@ -76,6 +76,7 @@ def lasso(found: Interleavings, model: str) -> Lasso | None:
     everybody = frozenset(range(len(found.program.threads)))
     work = [(list(range(len(found.states))), everybody)]
     while work:
+        found.deadline.check()
         states, threads = work.pop()
         for circle, moving in sorted(_circles(found, states, threads)):
             able, started = frozenset(found.going(circle[0])), found.started(circle[0])
@@ -115,6 +116,7 @@ def _circles(
     number = {state: place for place, state in enumerate(states)}
     masks = [0] * len(states)
     for place, state in enumerate(states):
+        found.deadline.check()
         for step in found.steps[state]:
             if step.thread in threads and step.target in number:
                 masks[place] |= 1 << number[step.target]

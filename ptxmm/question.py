@@ -67,7 +67,7 @@ def decide(encoding: Encoding, goal: Lit, asserted: Sequence[Lit], *, core: bool
     text = smt_lib(formulas, certain, [(prefix + name, literal) for name, literal in wanted], f"{prefix}v")
     names = [name for name, _ in named]
     deadline = formulas.deadline
-    with here.load(text, prefix) as loaded:
+    with here.load(text, prefix, deadline) as loaded:
         answer = loaded.check([*names, "goal"], deadline, core=core)
         if answer is Truth.SAT:
             return Found(answer, assignment=loaded.assignment(formulas.variables))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from ptxmm.formula import Formulas, Lit
+from ptxmm.formula import OFTEN, Formulas, Lit
 
 Named = Sequence[tuple[str, Lit]]
 
@@ -61,8 +61,9 @@ class Script:
         uses = self._uses(order, roots)
         lines: list[str] = []
         passing: list[int] = []
-        self.formulas.deadline.check()
-        for node in order:
+        for place, node in enumerate(order):
+            if not place & OFTEN:
+                self.formulas.deadline.check()
             parts = kids.get(node)
             name = f"{self.prefix}{node}"
             if parts is None:

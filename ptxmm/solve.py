@@ -10,7 +10,8 @@ from functools import lru_cache
 
 import z3
 
-from ptxmm.deadline import Deadline
+from ptxmm.deadline import NEVER, Deadline
+from ptxmm.errors import Undecided
 
 VERSION: str = z3.get_version_string()
 
@@ -20,6 +21,8 @@ EASY = 300_000
 LONGEST = 1_000_000.0
 # Characters of constraints from which on they get a solver of their own.
 LARGE = 200_000
+# Characters that are read at once: a fraction of a second.
+PIECE = 1_000_000
 
 
 class Truth(Enum):
@@ -95,11 +98,16 @@ class Loaded:
         if not self.large:
             self.solver.pop()
 
-    def add(self, text: str) -> None:
-        """Add more constraints."""
+    def add(self, text: str, deadline: Deadline = NEVER) -> None:
+        """Add more constraints, line by line; Undecided is raised where the deadline passes."""
         if self.large:
             self._hold([])
-        self.solver.from_string(text)
+        start = 0
+        while start < len(text):
+            deadline.check()
+            end = text.find("\n", start + PIECE) + 1 or len(text)
+            self.solver.from_string(text[start:end])
+            start = end
 
 
 class Session:
@@ -123,28 +131,32 @@ class Session:
         self.solver = _solver()
 
     @contextmanager
-    def load(self, text: str, prefix: str) -> Iterator[Loaded]:
+    def load(self, text: str, prefix: str, deadline: Deadline = NEVER) -> Iterator[Loaded]:
         """The constraints, for as long as the block runs."""
-        loaded = self._pushed(text, prefix)
+        loaded = self._pushed(text, prefix, deadline)
         try:
             yield loaded
         finally:
             self._forget()
             loaded.close()
 
-    def keep(self, text: str, prefix: str) -> Loaded:
+    def keep(self, text: str, prefix: str, deadline: Deadline = NEVER) -> Loaded:
         """The constraints, until others are loaded."""
-        self._kept = self._pushed(text, prefix)
+        self._kept = self._pushed(text, prefix, deadline)
         return self._kept
 
-    def _pushed(self, text: str, prefix: str) -> Loaded:
+    def _pushed(self, text: str, prefix: str, deadline: Deadline) -> Loaded:
         self._forget()
         large = len(text) > LARGE
         loaded = Loaded(_solver() if large else self.solver, prefix, large)
         if not large:
             self.read += len(text)
             loaded.solver.push()
-        loaded.solver.from_string(text)
+        try:
+            loaded.add(text, deadline)
+        except Undecided:
+            loaded.close()
+            raise
         return loaded
 
     def _forget(self) -> None:

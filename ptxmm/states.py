@@ -116,7 +116,7 @@ def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]
     exact = [-encoding.bad, *encoding.asserted, *keep, *(literal for _, literal in encoding.axioms)]
     text = smt_lib(formulas, exact, (), f"{prefix}v", equal)
     states: dict[tuple[int, ...], State] = {}
-    with here.load(text, prefix) as loaded:
+    with here.load(text, prefix, formulas.deadline) as loaded:
         while True:
             truth = loaded.check([], formulas.deadline)
             if truth is Truth.UNSAT:

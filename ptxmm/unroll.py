@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ptxmm.closure import bits
+from ptxmm.deadline import NEVER, Deadline
 from ptxmm.errors import Undecided
 from ptxmm.program import Assume, Branch, Exit, Label, Statement
 from ptxmm.spins import Loop, loops, waiting
@@ -51,14 +52,16 @@ def unrolled(
     effects: frozenset[int] = frozenset(),
     bounds: Mapping[int, int] = NO_BOUNDS,
     kept: frozenset[str] | None = None,
+    deadline: Deadline = NEVER,
 ) -> tuple[Node, ...]:
     """The instances of a thread's instructions in topological order; each back edge is taken at most `bound` times.
 
     Loops by their heads: `bounds` has other bounds for some, and a waiting loop (`spins.waiting`, which tells what
     `kept` is) is passed once, unless it is in `effects`. With `to_the_end`, a branch decides everything that can come
     after it (the convention of assembly tools); otherwise what it can reach before its arms meet again (its immediate
-    post-dominator). Undecided is raised where there are more than LIMIT instances.
+    post-dominator). Undecided is raised where there are more than LIMIT instances, or after the deadline.
     """
+    deadline.check()
     labels = _labels(body)
     if not any(isinstance(s, (Branch, Exit, Assume)) for s in body):
         straight = [Node(pc, s, ((pc - 1, NEXT),) if pc else ()) for pc, s in enumerate(body)]
@@ -68,9 +71,9 @@ def unrolled(
     waits = {h: loop for h, loop in waiting(body, labels, kept).items() if h not in effects} if found else {}
     outermost = {loop.start: h for h, loop in reversed(waits.items())}
     waits = {h: loop for h, loop in waits.items() if outermost[loop.start] == h}
-    edges = _explore(body, labels, {h: bounds.get(h, bound) for h in found}, found, waits)
+    edges = _explore(body, labels, {h: bounds.get(h, bound) for h in found}, found, waits, deadline)
     order = _topological(edges)
-    return _nodes(body, edges, order, to_the_end, found)
+    return _nodes(body, edges, order, to_the_end, found, deadline)
 
 
 def loops_of(body: tuple[Statement, ...]) -> dict[int, Loop]:
@@ -91,6 +94,7 @@ def _explore(
     bounds: dict[int, int],
     found: dict[int, Loop],
     waits: dict[int, Loop],
+    deadline: Deadline,
 ) -> dict[State, list[tuple[State, str]]]:
     """The successors of every reachable (pc, loop counters) state."""
     heads = sorted(found)
@@ -117,6 +121,7 @@ def _explore(
         pc, counts = state
         out: list[tuple[State, str]] = []
         edges[state] = out
+        deadline.check()
         if len(edges) > LIMIT:
             raise Undecided(f"the unrolled thread has more than {LIMIT} instructions; lower --bound")
         if pc < 0:
@@ -165,6 +170,7 @@ def _nodes(
     order: list[State],
     to_the_end: bool,
     found: dict[int, Loop],
+    deadline: Deadline,
 ) -> tuple[Node, ...]:
     number = {state: i for i, state in enumerate(order)}
     size = len(order)
@@ -178,6 +184,7 @@ def _nodes(
     always, reach = [0] * (size + 1), [0] * (size + 1)
     always[failing] = reach[failing] = 1 << failing
     for i in reversed(range(size)):
+        deadline.check()
         targets = list(after[i])
         if order[i][0] >= 0 and isinstance(body[order[i][0]], Assume):
             targets.append(failing)
@@ -189,6 +196,7 @@ def _nodes(
         reach[i] |= 1 << i
     regions = []
     for i, (pc, _) in enumerate(order):
+        deadline.check()
         if len(after[i]) > 1 or (pc >= 0 and isinstance(body[pc], Assume)):
             rejoined = 0
             for p in bits(always[i] & ~(1 << i)) if not to_the_end else ():
@@ -197,6 +205,7 @@ def _nodes(
     dominators = [0] * size
     nodes = []
     for i, (pc, counts) in enumerate(order):
+        deadline.check()
         common = -1
         for j, _kind in before[i]:
             common &= dominators[j]

@@ -195,6 +195,7 @@ class Walk:
         """The registers that the arms of each branch may write."""
         found: dict[int, set[str]] = {}
         for node in self.nodes:
+            self.graph.formulas.deadline.check()
             names = written(node.statement) if node.statement is not None else ()
             for j in bits(node.decided_by):
                 found.setdefault(j, set()).update(names)

@@ -44,6 +44,10 @@ class Budget:
         self.candidates += 1
         if self.candidates > MOST_CANDIDATES:
             raise GaveUp("there are too many executions to enumerate")
+        self.look()
+
+    def look(self) -> None:
+        """Give up when time is over."""
         if self.elapsed > self.seconds:
             raise GaveUp(f"the enumeration was stopped after {self.seconds:g} s")
 

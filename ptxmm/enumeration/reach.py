@@ -87,6 +87,7 @@ class Reach:
         Other paths may begin like this one, with reads of contents that are not known yet.
         """
         for step in path.steps:
+            self.budget.look()
             if not self.controlled or step.kind != "W" or step.spot is None or step.spot.object not in self.whole:
                 continue
             own: Writer = (thread, step.node, step.spot.object, step.spot.offset)

@@ -90,7 +90,7 @@ class Search:
         remain = self.rules.keeps_what_remains()
         self.waits = self.waits and remain
         bound = max(self.bound, 1) if self.waits else self.bound
-        self.graphs = [unroll(thread.body, bound) for thread in self.program.threads]
+        self.graphs = [unroll(thread.body, bound, self.budget) for thread in self.program.threads]
         asked = [one for one in asked_columns(self.program) if isinstance(one, FinalMem)]
         self.table = fixpoint(self.program, self.graphs, self.budget, asked)
         self.whole = frozenset(name for name, ranges in self.table.ranges.items() if not crossing(ranges))
@@ -125,6 +125,7 @@ class Search:
         meets = any(step.kind in ("B", "E") for found in self.each for path in found for step in path.steps)
         for thread, found in enumerate(self.each):
             for path in found:
+                self.budget.look()
                 sets = Strand(self.program, path_events(thread, path)).sets
                 present.update(name for name, events in sets.items() if events)
         present.update(RELATIONS if meets else ())
@@ -191,6 +192,7 @@ class Search:
         complete = self.resolved if self.simple else self.completions
         turns = [one for one in self.turns(skeleton) if self.broken or not one.undefined]
         for plan, turn, first in product(plans(skeleton) if turns else (), turns, list(firsts(skeleton))):
+            self.budget.look()
             broken = turn.undefined
             start = self.meaning(skeleton, plan, turn, first).after({0}, {})
             if start is None or not (plan.undefined or broken or self.matters(skeleton, start)):
@@ -208,7 +210,10 @@ class Search:
 
     def turns(self, skeleton: Skeleton) -> Iterator[Rounds]:
         """What the orders of operations on mbarriers may mean."""
-        return rounds(skeleton, told_apart=self.rules.after_mbarriers is None, followed=self.rules.follows_mbarriers)
+        told_apart = self.rules.after_mbarriers is None
+        for one in rounds(skeleton, told_apart=told_apart, followed=self.rules.follows_mbarriers):
+            self.budget.look()
+            yield one
 
     def known(self, meaning: Meaning) -> Rows:
         """What comes before what, so that operations on mbarriers may not go against it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
-from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.program import (
     Assign,
     Assume,
@@ -63,7 +63,7 @@ class Graph:
         return {name for inside in self.decided[node] for name in written(self.body[inside.pc])}
 
 
-def unroll(body: tuple[Statement, ...], bound: int) -> Graph:
+def unroll(body: tuple[Statement, ...], bound: int, budget: Budget) -> Graph:
     """Unroll each loop to at most `bound` repetitions an entry."""
     loops = _loops(body)
     following: dict[Node, Point] = {}
@@ -71,6 +71,7 @@ def unroll(body: tuple[Statement, ...], bound: int) -> Graph:
     entry = _arrive(loops, len(body), bound, Node(-1), 0)
     waiting = [entry]
     while waiting:
+        budget.look()
         node = waiting.pop()
         if isinstance(node, Leave) or node in following or node in jumping:
             continue
@@ -80,7 +81,7 @@ def unroll(body: tuple[Statement, ...], bound: int) -> Graph:
         if len(following) > MOST_NODES:
             raise GaveUp("the unrolled code is too long to enumerate")
     order = _order(following, jumping)
-    return Graph(body, entry, order, following, jumping, _decided(order, following, jumping))
+    return Graph(body, entry, order, following, jumping, _decided(order, following, jumping, budget))
 
 
 def _loops(body: tuple[Statement, ...]) -> dict[str, tuple[int, int]]:
@@ -141,13 +142,14 @@ def _order(following: dict[Node, Point], jumping: dict[Node, Point]) -> tuple[No
 
 
 def _decided(
-    order: tuple[Node, ...], following: dict[Node, Point], jumping: dict[Node, Point]
+    order: tuple[Node, ...], following: dict[Node, Point], jumping: dict[Node, Point], budget: Budget
 ) -> dict[Node, frozenset[Node]]:
     """For each node with two ways on: what it reaches before its ways meet again for good (its control region)."""
     reached: dict[Point, frozenset[Node]] = {}
     certain: dict[Point, frozenset[Node]] = {}
     decided = {}
     for node in reversed(order):
+        budget.look()
         ways = [table[node] for table in (following, jumping) if node in table]
         below = frozenset[Node]().union(*(reached.get(way, frozenset()) for way in ways))
         surely = frozenset.intersection(*(certain.get(way, frozenset()) for way in ways))

@@ -99,6 +99,7 @@ class Table:
         options = [sorted(self.cell(spot.object, at, end - at)) for at, end in cells]
         found = set()
         for chosen in product(*options):
+            self.budget.look()
             found.add(sum(value << 8 * (at - spot.offset) for value, (at, _) in zip(chosen, cells, strict=True)))
             if len(found) > MOST_VALUES:
                 raise GaveUp(f"`{spot.object}` may hold too many values to enumerate")
@@ -213,6 +214,7 @@ class Collector:
         options = [sorted(state.get(name, Some()).values) for name in names]
         found = set()
         for chosen in product(*options):
+            self.table.budget.look()
             found.add(evaluate(expr, self.program, dict(zip(names, chosen, strict=True))))
             if len(found) > MOST_VALUES:
                 raise GaveUp(f"thread {self.thread.name} computes too many values to enumerate")
