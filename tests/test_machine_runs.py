@@ -162,6 +162,12 @@ def test_a_cluster_whose_threads_do_not_meet_equally_often_cannot_begin_the_next
         seen(only(f"ptx uneven\n.global .u32 x;\n{threads}\nexists (x == 0)"))
 
 
+def test_a_thread_sleeps_as_long_as_a_number_a_register_or_an_expression_says() -> None:
+    sleeps = "ns = 40; nanosleep.u32 ns; nanosleep.u32 20; .reg .pred p; setp.eq.u32 p, ns, 1; @p nanosleep.u32 999;"
+    (counted,) = seen(only(MP.replace("{ st.weak", "{ " + sleeps + " st.weak")), warps=1)
+    assert states(counted) <= {(0, 0), (0, 1), (1, 1)}
+
+
 @pytest.mark.parametrize("clause", ["filter (B.r0 == 1)", "assume"])
 def test_what_a_test_leaves_out_is_counted_apart(clause: str) -> None:
     text = MP.replace("exists", f"{clause}\nexists") if clause != "assume" else MP.replace(

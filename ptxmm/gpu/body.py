@@ -42,6 +42,9 @@ from ptxmm.program import (
 FINISHED, STUCK, FILTERED = 0, 1, 2
 """How a thread ended a round."""
 
+PAUSE = "100"
+"""Nanoseconds where a test computes them in an expression."""
+
 SETTLE = 4000
 """Nanoseconds for copies that nobody waited for."""
 
@@ -141,9 +144,14 @@ class Body(Operands):
                 add(f"{when}mov.{kind} {self.register(dst)}, {code.value(value, bits, self.leaf)}")
             case Nop(text=text):
                 if text.startswith("nanosleep.u32"):
-                    add(text.rstrip(";"))
+                    add(f"{when}nanosleep.u32 {self._pause(text.removeprefix('nanosleep.u32').strip(' ;'))}")
             case _:
                 self._instruction(statement, Reg(guard) if guard else None)
+
+    def _pause(self, operand: str) -> str:
+        """For how long to sleep: a number, a register, or a guess, since it decides nothing."""
+        known = operand in self.thread.types and width(self.type_of(operand)) == 32
+        return self.register(operand) if known else operand if operand.isdecimal() else PAUSE
 
     def _bounded(self) -> None:
         now, late = self.code.fresh(64), self.code.fresh(PREDICATE)
