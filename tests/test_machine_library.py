@@ -71,9 +71,9 @@ def allowed(program: Program, counted: Counted) -> None:
 
 
 QUICK = (
-    "atomics/atom-values", "atomics/b128", "atomics/tearing", "async/cp-async-sizes", "async/splitk-reduce",
-    "async/dependent-grid", "barriers/bar-red", "barriers/elect", "cluster/multicast-slices", "cluster/st-async-pair",
-    "mbarrier/token", "mbarrier/arrivals", "proxies/CoWR+alias", "tensormap/map-multicast",
+    "atomics/b128", "atomics/tearing", "async/cp-async-sizes", "async/dependent-grid", "barriers/bar-red",
+    "barriers/elect", "cluster/multicast-slices", "cluster/st-async-pair", "mbarrier/token", "proxies/CoWR+alias",
+    "tensormap/map-multicast",
 )  # fmt: skip
 
 

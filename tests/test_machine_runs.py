@@ -89,7 +89,7 @@ def only(text: str) -> Program:
 @pytest.mark.parametrize("name", SMALL)
 def test_every_interleaving_is_seen_and_nothing_else(name: str) -> None:
     program = only(SMALL[name])
-    (counted,) = seen(program, passes=12, warps=2)
+    (counted,) = seen(program, passes=8, warps=2)
     assert states(counted) == allowed(program, model("sc"))
     assert counted.instances == counted.finished
 
