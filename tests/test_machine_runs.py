@@ -162,6 +162,18 @@ def test_a_cluster_whose_threads_do_not_meet_equally_often_cannot_begin_the_next
         seen(only(f"ptx uneven\n.global .u32 x;\n{threads}\nexists (x == 0)"))
 
 
+@pytest.mark.parametrize("code", [
+    "mov.u64 r, &s;",
+    "mov.u64 q, &s; add.u64 r, q, 4;",
+    "mov.u64 q, &s; st.weak.global.u64 [x], q; ld.weak.global.u64 r, [x];",
+])  # fmt: skip
+def test_a_final_value_that_may_be_an_address_of_shared_memory_is_refused(code: str) -> None:
+    text = f"ptx shown\n.shared @ d0.c0.b0 .u32 s[2];\n.global .u64 x;\nthread A @ d0.c0.b0 {{ {code} }}\n"
+    with pytest.raises(Unsupported, match="address of shared memory"):
+        seen(only(text + "exists (A.r == 1)"))
+    assert seen(only(text + "exists (s[1] == 0)"), warps=1)[0].finished
+
+
 def test_a_thread_sleeps_as_long_as_a_number_a_register_or_an_expression_says() -> None:
     sleeps = "ns = 40; nanosleep.u32 ns; nanosleep.u32 20; .reg .pred p; setp.eq.u32 p, ns, 1; @p nanosleep.u32 999;"
     (counted,) = seen(only(MP.replace("{ st.weak", "{ " + sleeps + " st.weak")), warps=1)

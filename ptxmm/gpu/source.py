@@ -12,6 +12,7 @@ from ptxmm.gpu.names import OPAQUE
 from ptxmm.gpu.participants import ensure_clusters_meet
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
+from ptxmm.gpu.short import ensure_no_address_is_shown
 from ptxmm.gpu.stages import Stage
 from ptxmm.program import (
     Addr,
@@ -28,6 +29,7 @@ ASYNC = "fence.proxy.async"
 def kernel(program: Program, shape: Layout | None = None) -> Kernel:
     """The kernel of a test, in the layout of another that has the same threads; Unsupported says why there is none."""
     ensure_clusters_meet(program)
+    ensure_no_address_is_shown(program)
     return _Writer(program, shape).kernel()
 
 
