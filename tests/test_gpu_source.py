@@ -263,7 +263,6 @@ def test_a_barrier_waits_for_the_threads_that_have_not_ended() -> None:
         "bar.sync 1;",
         "bar.sync 0, 96;",
         ".reg .u32 r; do { ld.u32 r, [x]; } while (r == 0);",
-        "barrier.cluster.arrive; barrier.cluster.wait;",
     ],
 )
 def test_a_barrier_stays_as_it_is_where_a_thread_may_not_have_ended(last: str) -> None:

@@ -103,7 +103,7 @@ def test_where_a_tool_is_missing_the_kernels_run_unaudited(
 def test_a_measurement_with_code_reads_back_and_tells_what_is_lacking() -> None:
     (old,) = map(from_json, json.loads((PAGES / "combine.json").read_text(encoding="utf-8")))
     assert old.code == ()
-    new = from_json({**to_json(old), "code": [*map(_as_json, code().values())]})
+    new = from_json(json.loads(json.dumps({**to_json(old), "code": [*map(_as_json, code().values())]})))
     (again,) = map(from_json, json.loads(measure_report([new])))
     assert again == new
     text = measurement_text(new, 100)
