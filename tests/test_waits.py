@@ -8,7 +8,8 @@ import pytest
 
 from ptxmm.cat import read_model, shipped_models
 from ptxmm.check import check
-from ptxmm.encode import Encoding, encode
+from ptxmm.encode import encode, events_under
+from ptxmm.events import EventGraph
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.plan import plan_of
@@ -189,11 +190,11 @@ def test_no_larger_bound_is_tried_than_the_first_that_cuts_nothing(
 ) -> None:
     bounds: list[int] = []
 
-    def counted(test: Program, model: Model, bound: int, *more: object, **names: object) -> Encoding:
+    def counted(test: Program, model: Model, bound: int, *more: object, **names: object) -> EventGraph:
         bounds.append(bound)
-        return encode(test, model, bound, *more, **names)  # type: ignore[arg-type]
+        return events_under(test, model, bound, *more, **names)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ptxmm.check.encode", counted)
+    monkeypatch.setattr("ptxmm.encodings.events_under", counted)
     (program,) = lit.read(ADDING.replace("$ADD", ADD), "adding.lit")
     result = check(program, read_model("ptx-9.4"), Options(bound=bound))
     assert (result.verdict, result.bound, sorted(set(bounds))) == (verdict, bound, tried)
