@@ -19,7 +19,7 @@ from ptxmm.syntax import read_programs
 LIBRARY = Path(__file__).parent.parent / "litmus"
 OPTIONS = Options(timeout=10)
 QUICK = ("basic", "scopes", "fences", "barriers", "mbarrier", "atomics")
-EVERY = 29
+EVERY = 67
 OFTEN = 10**8
 
 

@@ -17,7 +17,7 @@ from ptxmm.options import Options
 LOGS = sorted((Path(__file__).parent / "hardware").glob("*.jsonl*"))
 EVIDENCE = pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
 FAILURES = (Standing.FORBIDDEN_SEEN, Standing.BROKEN)
-QUICK_TESTS = 100
+QUICK_TESTS = 60
 FOUND = json.loads((Path(__file__).parent / "hardware" / "findings.json").read_text())
 
 
