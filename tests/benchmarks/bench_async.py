@@ -103,7 +103,7 @@ def main() -> None:
         print(
             f"{folder:14}{count:9}{median:8.2f} s{longest:8.2f} s   {'ok' if median <= 0.5 and longest <= 5 else 'NO'}"
         )
-    print(f"\n{'test':32}{'wall':>10}{'processor':>12}{'peak':>10}   processor at most")
+    print(f"\n{'test':32}{'wall':>10}{'processor':>12}{'peak so far':>14}   processor at most")
     tests = [(f"ring {stages} x {rounds}", ring(stages, rounds), limit) for stages, rounds, limit in RINGS]
     tests += [(f"{copies} copies on one mbarrier", in_flight(copies), 10.0) for copies in IN_FLIGHT]
     tests += [(f"pipeline {one.name}", one.text(), 60.0) for one in PIPELINES]
@@ -114,7 +114,7 @@ def main() -> None:
             one = timed(["check", str(path), "-j1", "--timeout", str(timeout)], timeout)
             good = one.right and one.processor <= limit and one.peak <= 1500
             print(
-                f"{name:32}{one.wall:8.2f} s{one.processor:10.2f} s{one.peak:7} MB   "
+                f"{name:32}{one.wall:8.2f} s{one.processor:10.2f} s{one.peak:11} MB   "
                 f"{limit:g} s, 1500 MB {'ok' if good else 'NO'}"
             )
 
