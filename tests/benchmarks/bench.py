@@ -3,8 +3,8 @@
     python tests/benchmarks/bench.py [--peers DIR] [--repeat N] [--timeout S]
 
 Every figure is the wall time of a whole process from a cold start, with one job; beside it the time of the processor,
-which other work on the machine does not lengthen as much. Tests of PTXv7_5 are decided under Dartagnan's own model file,
-those of the families under the default model. The peers' figures were recorded on a machine with two cores:
+which other work on the machine does not lengthen as much. Tests of PTXv7_5 are decided under Dartagnan's own model
+file, those of the families under the default model. The peers' figures were recorded on a machine with two cores:
 Dartagnan 4.3.1 (ptx-v7.5, eager) and herd7 7.58 (on easier tests: no RMW, no proxies, no barriers).
 """
 
