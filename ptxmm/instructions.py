@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from ptxmm.arith import Type
 from ptxmm.errors import Span
-from ptxmm.terms import NOWHERE, Expr, Order, Proxy, Scope
+from ptxmm.terms import NOWHERE, Expr, Order, Proxy, Scope, registers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,19 @@ class Instruction:
     guard: Expr | None = None
     at: Span = field(default=NOWHERE, compare=False)
     text: str = field(default="", compare=False)
+
+
+def read_by(instruction: Instruction) -> frozenset[str]:
+    """The registers that an instruction reads: in its predicate, its addresses and its values.
+
+    >>> from ptxmm.arith import U32
+    >>> from ptxmm.terms import Const, Reg
+    >>> sorted(read_by(Store(values=(Reg("v"), Const(1)), address=Reg("a"), type=U32, guard=Reg("p"))))
+    ['a', 'p', 'v']
+    """
+    held = (getattr(instruction, each.name) for each in fields(instruction))
+    parts = (part for value in held for part in (value if isinstance(value, tuple) else (value,)))
+    return frozenset[str]().union(*(registers(part) for part in parts if isinstance(part, Expr)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,7 @@ from ptxmm.instructions import (
     ProxyFence,
     Store,
     WarpSync,
+    read_by,
 )
 from ptxmm.terms import (
     NOWHERE,
@@ -134,6 +135,7 @@ __all__ = [
     "Word",
     "children",
     "leaves",
+    "read_by",
     "registers",
 ]
 

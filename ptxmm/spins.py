@@ -8,8 +8,7 @@ in the reads and fences that go, and no register or write is missed. `docs/loops
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from ptxmm.program import (
@@ -22,7 +21,6 @@ from ptxmm.program import (
     ClusterBarrier,
     Elect,
     Exit,
-    Expr,
     Foreign,
     Label,
     Load,
@@ -31,9 +29,8 @@ from ptxmm.program import (
     MbarrierWait,
     Nop,
     Statement,
-    Store,
     WarpSync,
-    registers,
+    read_by,
 )  # fmt: skip
 
 MEETINGS = (Barrier, ClusterBarrier, WarpSync, Assume)
@@ -142,40 +139,13 @@ def written(statement: Statement) -> tuple[str, ...]:
     return ()
 
 
-def _reads(statement: Statement) -> frozenset[str]:
-    found = registers(statement.guard)
-    match statement:
-        case Load(address=address):
-            found |= registers(address)
-        case Store(address=address, values=values):
-            found = found.union(registers(address), *map(registers, values))
-        case Atomic(address=address, operands=operands):
-            found = found.union(registers(address), *map(registers, operands))
-        case Assign(value=value):
-            found |= registers(value)
-        case Assume(cond=cond):
-            found |= registers(cond)
-        case Barrier():
-            found = found.union(registers(statement.id), registers(statement.count), registers(statement.pred))
-        case WarpSync(mask=mask):
-            found |= registers(mask)
-    return found.union(*map(registers, _asynchronous(statement))) if isinstance(statement, Asynchronous) else found
-
-
-def _asynchronous(statement: Asynchronous) -> Iterator[Expr | None]:
-    """The operands of an instruction on mbarriers, copies and tensor maps."""
-    for held in fields(statement):
-        value = getattr(statement, held.name)
-        if held.name != "guard":
-            yield from (e for e in (value if isinstance(value, tuple) else (value,)) if isinstance(e, Expr))
-
-
 def _live(body: tuple[Statement, ...], after: list[list[int]], kept: frozenset[str] | None) -> list[set[str]]:
     """The registers whose value before each place matters; those that are kept matter at the end.
 
     What an assignment reads matters where the register that it writes does: a count that nobody looks at does not.
     """
-    everything = {name for statement in body for name in (*written(statement), *_reads(statement))}
+    reads = [read_by(statement) for statement in body]
+    everything = {name for statement, its in zip(body, reads, strict=True) for name in (*written(statement), *its)}
     last = everything if kept is None else {name for name in everything if name in kept}
     live: list[set[str]] = [set() for _ in body] + [last]
     changed = True
@@ -188,7 +158,7 @@ def _live(body: tuple[Statement, ...], after: list[list[int]], kept: frozenset[s
                 now = out
             else:
                 passing = out if statement.guard is not None else out - set(written(statement))
-                now = passing | _reads(statement)
+                now = passing | reads[pc]
             if now != live[pc]:
                 live[pc], changed = now, True
     return live

@@ -369,6 +369,16 @@ def test_a_loop_that_arrives_or_copies_does_more_than_wait(step: str) -> None:
     assert not waiting(loop, labels)
 
 
+@pytest.mark.parametrize(("earlier", "waits"), [("[q], 128", False), ("[D], 128", True)])
+def test_a_loop_that_leaves_the_map_of_its_next_fence_in_a_register_does_more_than_wait(
+    earlier: str, waits: bool
+) -> None:
+    fence = f"fence.proxy.tensormap::generic.acquire.gpu {earlier};"
+    code = body(f"mov.u64 q, D; do {{ {fence} mov.u64 q, E; mbarrier.try_wait.parity p, [m], 0; }} while (!p);")
+    labels = {s.name: pc for pc, s in enumerate(code) if isinstance(s, Label)}
+    assert bool(waiting(code, labels, frozenset())) is waits
+
+
 # --- what no model has -----------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,6 @@ from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES, Initial
 from ptxmm.gpu.operands import Operands, is_expression
 from ptxmm.gpu.participants import participants
-from ptxmm.gpu.waits import read_by
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
 from ptxmm.isa_text import ptx
@@ -37,6 +36,7 @@ from ptxmm.program import (
     Statement,
     Store,
     TensormapReplace,
+    read_by,
 )
 
 FINISHED, STUCK, FILTERED = 0, 1, 2

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.around import Around
-from ptxmm.gpu.waits import read_by
 from ptxmm.isa_text import mnemonic
-from ptxmm.program import Branch, Load, MbarrierWait, Statement, Thread
+from ptxmm.program import Branch, Load, MbarrierWait, Statement, Thread, read_by
 
 
 def told(statement: Statement) -> str:

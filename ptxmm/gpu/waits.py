@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from ptxmm.program import (
     Assign,
@@ -13,7 +13,6 @@ from ptxmm.program import (
     ClusterBarrier,
     Elect,
     Exit,
-    Expr,
     Fence,
     FinalReg,
     Label,
@@ -29,7 +28,7 @@ from ptxmm.program import (
     WaitGroup,
     WarpSync,
     leaves,
-    registers,
+    read_by,
 )
 
 BARRIERS = (Barrier, ClusterBarrier, WarpSync)
@@ -100,17 +99,6 @@ def _unused(program: Program, thread: Thread, test: int, branch: int, leaving: i
         return False
     used = any(wait.dst in read_by(s) for s in others)
     return not used and wait.dst not in _asked(program, thread.name)
-
-
-def read_by(statement: Statement) -> frozenset[str]:
-    """The registers that an instruction reads."""
-    found: frozenset[str] = frozenset()
-    for each in fields(statement):
-        value = getattr(statement, each.name)
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, Expr):
-                found |= registers(one)
-    return found
 
 
 def _asked(program: Program, thread: str) -> set[str]:
