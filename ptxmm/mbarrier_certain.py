@@ -8,11 +8,11 @@ rings of real pipelines come out with one order.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Protocol
 
 from ptxmm.closure import bits
 from ptxmm.errors import Undecided
 from ptxmm.events import Event, EventGraph
+from ptxmm.mbarrier_orders import Exchanges
 from ptxmm.mbarrier_reach import MOST, Reach, reachable
 from ptxmm.mbarrier_state import State
 from ptxmm.program import Order
@@ -23,18 +23,7 @@ Found = dict[str, Reach]
 Barrier = tuple[State, list[Event]]
 
 
-class Orders(Protocol):
-    """Operations that can be exchanged, put in one order as far as is known: see `ptxmm.mbarrier_orders`.
-
-    `needed` has for each completion those before it.
-    """
-
-    needed: dict[int, set[int]]
-
-    def look(self, found: Mapping[str, Reach | None], known: Mapping[int, set[int]]) -> None: ...
-
-
-def certain(graph: EventGraph, barriers: Mapping[str, Barrier], orders: Orders | None, *, causal: bool) -> Found:
+def certain(graph: EventGraph, barriers: Mapping[str, Barrier], orders: Exchanges | None, *, causal: bool) -> Found:
     """What the operations on each mbarrier can find; with `causal`, orders that causality forbids are left out.
 
     `orders` puts operations that can be exchanged in one order. Undecided where an mbarrier has too many states.

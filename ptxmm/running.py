@@ -109,10 +109,6 @@ class Running:
         found = self.formulas.conj(kept)
         return found if literal > 0 else -found
 
-    def through(self, event: int, ends: int) -> Lit:
-        """The guard of an event between two others, TRUE where one of these runs only where it does."""
-        return 1 if self.needs(event) & ends else self.guards[event]
-
     def pair(self, i: int, j: int, literal: Lit) -> Lit:
         """The literal that a pair is in a relation whose `literal` it has, guards included."""
         return self.formulas.conj((literal, self.guards[i], self.guards[j]))

@@ -11,7 +11,7 @@ from math import prod
 
 from ptxmm.program import Program, TensorMap, TensormapReplace
 
-WORD, WORDS, OTHERS = 8, 16, 15
+WORDS, OTHERS = 16, 15
 FIRST = {"global_address": 0, "box_dim": 1, "global_dim": 6, "global_stride": 11}
 """The word of the first dimension of each field that is followed."""
 

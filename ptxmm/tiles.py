@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ptxmm.walk import Walk
 
 Spot = tuple[str, str, int, Lit]
-MAP_SIZE = 128
 WORD = Type("b", 64)
+MAP_SIZE = tensor_maps.WORDS * WORD.size
 PIECE = 16
 
 
