@@ -73,7 +73,7 @@ class Words:
         if search.strong is not None and first.kind != second.kind:
             stronger = [f"`{spelled(c.statement)}`" for c in search.strong.changes if isinstance(c, Stronger)]
             why += f"; if they are to synchronise themselves, write {' and '.join(stronger)}" if stronger else ""
-        return Missing((), second.id, self._thread(second), line_of(second), text_of(second), why)
+        return self._said((), second, why)
 
     def _apart(self, first: Event, second: Event) -> str:
         """What to say of barriers of two CTAs, which both threads pass between their accesses."""
@@ -110,6 +110,10 @@ class Words:
             case Ended(first, second):
                 return self._end_of_kernel(self.of[first], self.of[second])
 
+    def _said(self, lacks: tuple[str, ...], event: Event, why: str, instead: str = "") -> Missing:
+        """What an instruction lacks, and where it is."""
+        return Missing(lacks, event.id, self._thread(event), line_of(event), text_of(event), why, instead)
+
     # --- instructions that fall short ---------------------------------------------------------------------------------
 
     def _stronger(self, change: Stronger) -> Missing:
@@ -142,7 +146,7 @@ class Words:
             parts.append("is a reduction, and what it reads acquires nothing")
         instead = f"`{spelled(now)}`" + self._fence(change, lacks)
         why = f"{self._where(event)} {' and '.join(parts)}; write {instead}"
-        return Missing(tuple(lacks), event.id, self._thread(event), line_of(event), text_of(event), why, instead)
+        return self._said(tuple(lacks), event, why, instead)
 
     def _end(self, ids: tuple[int, ...]) -> int:
         """Of an instruction's events, the one that the path goes through."""
@@ -192,7 +196,7 @@ class Words:
             lack, what = "alias", f"uses the name {read.virtual}, and {self._where(write)} the name {write.virtual}"
         instead = {"width": "accesses of one size", "proxy": "one proxy", "alias": "one name"}[lack]
         why = f"{self._where(read)} {what}, so that the two are not morally strong; use {instead}"
-        return Missing((lack,), read.id, self._thread(read), line_of(read), text_of(read), why, instead)
+        return self._said((lack,), read, why, instead)
 
     def _chain(self, store: Event, source: Event) -> Missing:
         atomic = exchange(store.statement)
@@ -201,7 +205,7 @@ class Words:
             f"{self._where(store)} is a plain store and cuts the chain of atomic operations from "
             f"{self._where(source)}: whoever reads it synchronises with {self._thread(store)} alone; write {instead}"
         )
-        return Missing(("chain",), store.id, self._thread(store), line_of(store), text_of(store), why, instead)
+        return self._said(("chain",), store, why, instead)
 
     def _unseen(self, read: Event, write: Event) -> Missing:
         instead = "a wait for that write"
@@ -209,7 +213,7 @@ class Words:
             f"{self._where(read)} does not see {self._where(write)} in this execution, "
             f"and {self._thread(read)} goes on; it needs {instead}"
         )
-        return Missing(("wait",), read.id, self._thread(read), line_of(read), text_of(read), why, instead)
+        return self._said(("wait",), read, why, instead)
 
     def _meeting(self, one: Event, other: Event) -> Missing:
         a, b = one.statement, other.statement
@@ -227,21 +231,19 @@ class Words:
         else:
             lack, what, instead = "barrier", "do not meet in one generation", "one more barrier between the accesses"
         why = f"{both} {what}; use {instead}"
-        return Missing((lack,), other.id, self._thread(other), line_of(other), text_of(other), why, instead)
+        return self._said((lack,), other, why, instead)
 
     def _join(self, one: Event, other: Event, statement: Statement) -> Missing:
         names = f"{self._thread(one)} and {self._thread(other)}"
         instead = f"`{'bar.warp.sync' if isinstance(statement, WarpSync) else 'bar.sync'}` of both between the two"
         why = f"{names} do not meet after {self._where(one)} and before {self._where(other)}; write {instead}"
-        return Missing(("barrier",), other.id, self._thread(other), line_of(other), text_of(other), why, instead)
+        return self._said(("barrier",), other, why, instead)
 
     def _proxy(self, access: Event, fence: Statement, *, before: bool) -> Missing:
         instead = f"`fence.proxy.{getattr(fence, 'kind', '')}` {'before' if before else 'after'} it"
         proxy = getattr(fence, "kind", "")
         why = f"{self._where(access)} goes through the {proxy} proxy without a proxy fence; write {instead}"
-        return Missing(
-            ("proxy fence",), access.id, self._thread(access), line_of(access), text_of(access), why, instead
-        )
+        return self._said(("proxy fence",), access, why, instead)
 
     def _map(self, event: Event, fence: ProxyFence) -> Missing:
         """A half of the tensor map's fence."""
@@ -252,7 +254,7 @@ class Words:
         else:
             instead = f"`{written}` before it"
             why = f"{self._where(event)} goes through a tensor map that nobody acquired for it; write {instead}"
-        return Missing(("proxy fence",), event.id, self._thread(event), line_of(event), text_of(event), why, instead)
+        return self._said(("proxy fence",), event, why, instead)
 
     def _wait(self, change: Waited) -> Missing:
         """A wait for a copy."""
@@ -265,7 +267,7 @@ class Words:
             group = "cp.async.bulk.wait_group" if bulk else "cp.async.wait_group"
             instead = f"write `{group}{'.read' if bulk and change.read else ''} 0`, behind the `commit_group` of that"
         why = f"{self._where(access)} does not wait for the copy {self._where(start)}; before it, {instead}"
-        return Missing(("wait",), access.id, self._thread(access), line_of(access), text_of(access), why, instead)
+        return self._said(("wait",), access, why, instead)
 
     def _end_of_kernel(self, first: Event, second: Event) -> Missing:
         """A wait of a dependent grid."""
@@ -273,7 +275,7 @@ class Words:
         kernel = self.program.threads[first.thread].place.kernel
         ends = f"does not wait for kernel {kernel}, on which its own depends, to end"
         why = f"{self._where(second)} {ends}; write {instead}"
-        return Missing(("wait",), second.id, self._thread(second), line_of(second), text_of(second), why, instead)
+        return self._said(("wait",), second, why, instead)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
