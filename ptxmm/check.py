@@ -83,15 +83,15 @@ def _hangs(encodings: Encodings, options: Options, words: tuple[Word, ...], resu
 
 
 def _deepened(encodings: Encodings, options: Options, result: Result) -> Result:
-    """The answer at the first bound at which no loop is cut, or at the last that is not too large."""
+    """The answer at the first bound at which no loop is cut, or at the last before one that is too large; it says so then."""
     found = None
     for bound in depths(options.bound):
         try:
             found = _decided(encodings, replace(options, bound=bound), replace(result, bound=bound))
-        except Undecided:
+        except Undecided as reason:
             if found is None:
                 raise
-            return found
+            return replace(found, notes=(*found.notes, f"{bound} repetitions were not decided: {reason}"))
         if found.complete:
             break
     return replace(found or result, bound=options.bound)

@@ -160,6 +160,28 @@ def test_loops_that_were_cut_are_named(threads: list[str], told: str) -> None:
     assert check(program, read_model("sc"), Options(bound=2)).why == told
 
 
+MIXED = """
+ptx mixed
+.global .u32 f = 0;
+thread A @ d0.b0 { n = 0; m = 0; do { ld.relaxed.gpu.u32 r, [f]; n = n * 7 + r; m = m * 5 + n; } while (r != 5); }
+thread S @ d0.b1 {
+    st.relaxed.gpu.u32 [f], 1;
+    st.relaxed.gpu.u32 [f], 2;
+    st.relaxed.gpu.u32 [f], 3;
+    st.relaxed.gpu.u32 [f], 4;
+    st.relaxed.gpu.u32 [f], 5;
+}
+exists (A.n == 999999)
+"""
+
+
+def test_an_answer_from_few_repetitions_says_why_more_were_not_decided() -> None:
+    (program,) = lit.read(MIXED, "mixed.lit")
+    result = check(program, read_model("sc"), Options(bound=8))
+    assert (result.verdict, result.why) == ("unknown", "a loop was cut after 2 repetitions: line 4 (thread A)")
+    assert result.notes == ("8 repetitions were not decided: a value may be more than 1024 different numbers",)
+
+
 BACK_OFF = WAIT.replace("do {", "ns = 8; do {").replace("[f]; }", "[f]; nanosleep.u32 ns; ns = min(ns * 2, 256); }")
 
 
