@@ -83,7 +83,7 @@ def _hangs(encodings: Encodings, options: Options, words: tuple[Word, ...], resu
 
 
 def _deepened(encodings: Encodings, options: Options, result: Result) -> Result:
-    """The answer at the first bound at which no loop is cut, or at the last before one that is too large; it says so then."""
+    """The answer at the first bound at which no loop is cut, or at the last that is decided; a note says why."""
     found = None
     for bound in depths(options.bound):
         try:
