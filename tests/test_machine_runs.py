@@ -12,7 +12,7 @@ from ptxmm.errors import Unsupported
 from ptxmm.gpu import harness
 from ptxmm.gpu.epochs import EPOCHS
 from ptxmm.gpu.profiles import PROFILES
-from ptxmm.program import Program
+from ptxmm.program import Addr, Program
 from ptxmm.syntax.lit import read
 
 MP = """ptx MP
@@ -181,6 +181,22 @@ def test_a_final_value_that_may_be_an_address_of_shared_memory_is_refused(code: 
     with pytest.raises(Unsupported, match="address of shared memory"):
         seen(only(text + "exists (A.r == 1)"))
     assert seen(only(text + "exists (s[1] == 0)"), warps=1)[0].finished
+
+
+@pytest.mark.parametrize("code", [
+    "st.relaxed.gpu.global.u64 [p], &x;",
+    "mov.u64 q, &x; st.relaxed.gpu.global.u64 [p], q;",
+    "atom.exch.relaxed.gpu.global.b64 old, [p], &x;",
+    "atom.cas.relaxed.gpu.global.b64 old, [p], 0, &x;",
+])  # fmt: skip
+def test_an_address_is_shown_as_the_test_knows_it_however_it_came_into_memory(code: str) -> None:
+    reads = "ld.relaxed.gpu.global.u64 r, [p];"
+    text = f"ptx points\n.global .u32 x;\n.global .u64 p;\nthread A @ d0.c0.b0 {{ {code} {reads} }}"
+    test = only(f"{text}\nexists (A.r == &x)\nlocations [p]")
+    at = test.address(Addr("x"))
+    (counted,) = seen(test, warps=1)
+    assert states(counted) == {(at, at)}
+    assert counted.holding == counted.instances
 
 
 def test_a_thread_sleeps_as_long_as_a_number_a_register_or_an_expression_says() -> None:

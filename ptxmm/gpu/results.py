@@ -9,7 +9,7 @@ from ptxmm.gpu.columns import Column, column_type, columns
 from ptxmm.gpu.epochs import Initial, epochs
 from ptxmm.gpu.initial import global_objects, host_of, maps
 from ptxmm.gpu.layout import WARP, Layout, layout
-from ptxmm.gpu.short import short_addresses
+from ptxmm.gpu.short import given, short_addresses
 from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
 
 LANE_SHIFT = 5
@@ -177,14 +177,10 @@ class Results:
 
     def _points(self) -> bool:
         """Whether the test has addresses as values."""
-        return any(isinstance(value, Addr) for item in self.program.objects for value in item.init) or any(
-            isinstance(leaf, Addr)
-            for thread in self.program.threads
-            for statement in thread.body
-            for expr in (*getattr(statement, "values", ()), getattr(statement, "value", None))
-            if isinstance(expr, Expr)
-            for leaf in leaves(expr)
-        )
+        program = self.program
+        values: list[Expr] = [value for item in program.objects for value in item.init]
+        values += [value for thread in program.threads for statement in thread.body for value in given(statement)]
+        return any(isinstance(leaf, Addr) for value in values for leaf in leaves(value))
 
     def worst(self) -> str:
         """How the round ended: left out if a thread says so, else stuck if one was."""

@@ -22,6 +22,7 @@ from ptxmm.program import (
     Space,
     Statement,
     Store,
+    TensormapReplace,
     Thread,
     leaves,
     registers,
@@ -50,8 +51,8 @@ def ensure_no_address_is_shown(program: Program) -> None:
         known = len(held), stored
         for thread in program.threads:
             for statement in thread.body:
-                given = _given(statement)
-                is_one = any(_shared(program, v) or any((thread.name, n) in held for n in registers(v)) for v in given)
+                values = given(statement)
+                is_one = any(_shared(program, v) or any((thread.name, n) in held for n in registers(v)) for v in values)
                 if isinstance(statement, Assign) and is_one:
                     held.add((thread.name, statement.dst))
                 elif isinstance(statement, Load | Atomic) and stored and statement.type.bits >= least:
@@ -63,10 +64,10 @@ def ensure_no_address_is_shown(program: Program) -> None:
             raise Unsupported("a final value may be an address of shared memory")
 
 
-def _given(statement: Statement) -> tuple[Expr, ...]:
+def given(statement: Statement) -> tuple[Expr, ...]:
     """The values that an instruction puts into a register or into memory."""
     match statement:
-        case Assign(value=value):
+        case Assign(value=value) | TensormapReplace(value=value):
             return (value,)
         case Store(values=values) | AsyncStore(values=values) | Atomic(operands=values):
             return values
