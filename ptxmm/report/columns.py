@@ -81,19 +81,30 @@ def lay_out(execution: Execution, program: Program | None = None, race: Race | N
 
 def _mbarrier(one: MbarrierHistory, columns: tuple[Column, ...]) -> str:
     """An mbarrier with its operations in order and the state that they leave: `m: a, c; phase 0, pending 0, tx -4`."""
-    label = {id: row.label for column in columns for row in column.rows for id in row.events}
+    label = labels_of(columns)
     left = f"phase {one.phase}, pending {one.pending}, tx {one.bytes}" if one.valid else "no mbarrier"
     return f"{one.name}: {', '.join(label[id] for id in one.operations)}; " + (
         f"{label[one.operations[-1]]} is undefined: it {one.undefined}" if one.undefined else left
     )
 
 
+def labels_of(columns: tuple[Column, ...]) -> dict[int, str]:
+    """The labels of the instructions that events belong to; initial writes have none."""
+    return {id: row.label for column in columns for row in column.rows for id in row.events}
+
+
+def race_ends(layout: Layout, race: Race) -> tuple[str, str]:
+    """The labels of the two accesses that race, either of which may be an initial write."""
+    label = labels_of(layout.columns)
+    return label.get(race.first, INIT), label.get(race.second, INIT)
+
+
 def race_sentences(layout: Layout, race: Race) -> list[str]:
     """What is said of a race: the pair with its hazard, then what is missing, step by step."""
-    label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
+    label = labels_of(layout.columns)
     mixed = " (mixed sizes)" if race.mixed else ""
     hazard = f", {race.hazard} in this execution" if race.hazard else ""
-    first, second = (label.get(one, INIT) for one in (race.first, race.second))
+    first, second = race_ends(layout, race)
     pair = f"race on {race.on}{mixed}: {first} and {second}{hazard}"
     missing = [
         (f"missing at {label[one.event]}: " if one.lacks and one.event in label else "") + one.why
@@ -143,7 +154,7 @@ def _effect(group: list[Happening]) -> str:
 def _edges(execution: Execution, columns: tuple[Column, ...]) -> tuple[Edge, ...]:
     """The edges worth showing: reads-from, from-reads, coherence between threads' writes, and the model's own."""
     events = {e.id: e for e in execution.events}
-    label = {id: row.label for column in columns for row in column.rows for id in row.events}
+    label = labels_of(columns)
     order = {text: n for n, text in enumerate([INIT, *label.values()])}
     edges = dict.fromkeys(
         Edge(name, label.get(a, INIT), label.get(b, INIT), _note(name, events[b]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptxmm.errors import printable
 from ptxmm.program import Program
-from ptxmm.report.columns import INIT, Column, Layout, lay_out
+from ptxmm.report.columns import INIT, Column, Layout, lay_out, race_ends
 from ptxmm.report.svg import COLOURS, SYNC_COLOUR
 from ptxmm.verdict import Execution, Happening, Race
 
@@ -36,9 +36,9 @@ def _body(layout: Layout, race: Race | None) -> Iterator[str]:
             f'[label={quoted(edge.name)}, color="{colour}", fontcolor="{colour}", constraint=false];'
         )
     if race is not None:
-        label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
+        first, second = race_ends(layout, race)
         style = f'label="race", color="{COLOURS["race"]}", style=dashed, dir=none, constraint=false'
-        yield f"{label.get(race.first, INIT)} -> {label.get(race.second, INIT)} [{style}];"
+        yield f"{first} -> {second} [{style}];"
 
 
 def _cluster(number: int, column: Column) -> Iterator[str]:

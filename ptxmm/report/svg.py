@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from ptxmm.errors import printable
 from ptxmm.program import Program
-from ptxmm.report.columns import INIT, Edge, Layout, lay_out, race_sentences
+from ptxmm.report.columns import INIT, Edge, Layout, lay_out, race_ends, race_sentences
 from ptxmm.report.svg_places import CHAR, LINE, PAD, Box, Curve, Drawing, Point, curves_of, placed
 from ptxmm.verdict import Execution, Race
 
@@ -45,8 +45,7 @@ def execution_svg(
 
 def _race_edge(layout: Layout, race: Race | None) -> Iterator[Edge]:
     if race is not None:
-        label = {id: row.label for column in layout.columns for row in column.rows for id in row.events}
-        yield Edge("race", label.get(race.first, INIT), label.get(race.second, INIT))
+        yield Edge("race", *race_ends(layout, race))
 
 
 def _colour(name: str) -> str:
