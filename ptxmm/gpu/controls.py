@@ -73,8 +73,9 @@ def controls(program: Program) -> tuple[Control, ...]:
     weak; A: st.release.gpu.u32 -> st.weak.u32; B: ld.acquire.gpu.u32 -> ld.weak.u32
     """
     found: dict[Program, Control] = {}
+    surrounded = {thread.name: surroundings(program, thread) for thread in program.threads}
     for kind, weakening in KINDS.items():
-        made = _made(program, kind, _torn if weakening is None else partial(_thread, program, weakening))
+        made = _made(program, kind, _torn if weakening is None else partial(_thread, surrounded, weakening))
         if made.changes and made.program not in found and (weakening is not None or _tears(program)):
             found[made.program] = made
     return tuple(found.values())
@@ -114,10 +115,10 @@ def _fresh(name: str, types: Mapping[str, object]) -> str:
     return name
 
 
-def _thread(program: Program, weakening: Weakening, thread: Thread, changes: list[str]) -> Thread:
+def _thread(surrounded: Mapping[str, list[Around]], weakening: Weakening, thread: Thread, changes: list[str]) -> Thread:
     body, late = list[Statement](), list[Statement]()
     straight = not any(isinstance(s, Branch | Exit) for s in thread.body)
-    nearby = surroundings(program, thread)
+    nearby = surrounded[thread.name]
     for index, (statement, around) in enumerate(zip(thread.body, nearby, strict=True)):
         new = weakening(statement, around)
         new = new if new is None or _is_ptx(new) else statement

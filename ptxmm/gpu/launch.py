@@ -81,9 +81,7 @@ class Side:
 
     def seen(self, *, failing: bool) -> int:
         """How often the formula held so far, or with `failing` did not: a look at the counters alone."""
-        numpy = self.gpu.numpy
-        raw = self.table[COUNTED:KEYS].get().view(numpy.uint64).reshape(COPIES, 8).sum(axis=0)
-        counters = {name: int(raw[place]) for place, name in enumerate(COUNTERS)}
+        counters = _counters(self.table[COUNTED:KEYS].get().view(self.gpu.numpy.uint64))
         finished = counters["instances"] - counters["stuck"] - counters["filtered"]
         return finished - counters["holding"] if failing else counters["holding"]
 
@@ -92,16 +90,20 @@ class Side:
         numpy, words = self.gpu.numpy, sum(self.kernel.words)
         raw = self.table[: self.shape.table].get()
         counts = raw[:COUNTED].view(numpy.uint64).reshape(COPIES, STATES).sum(axis=0)
-        counted = raw[COUNTED:KEYS].view(numpy.uint64).reshape(COPIES, 8).sum(axis=0)
         keys = raw[KEYS:VALUES].view(numpy.uint64)
         values = raw[VALUES:].view(numpy.uint64).reshape(STATES, max(1, words))
         states = tuple(
             (tuple(int(word) for word in values[place][:words]), int(counts[place]))
             for place in numpy.flatnonzero(keys)
         )
-        counters = {name: int(counted[place]) for place, name in enumerate(COUNTERS)}
+        counters = _counters(raw[COUNTED:KEYS].view(numpy.uint64))
         failed = int(self.sync[:4].get().view(numpy.uint32)[0])
         return Tally(states, counters, self.expected, failed, self.launches)
+
+
+def _counters(words: Any) -> dict[str, int]:
+    """What each counter counted in all of its copies."""
+    return dict(zip(COUNTERS, map(int, words.reshape(COPIES, 8).sum(axis=0)), strict=False))
 
 
 Sides = tuple[Side | None, Side | None]
