@@ -80,7 +80,7 @@ class Accesses:
             elif not self._reachable(item):
                 reason = f"accesses `{item.name}`, the shared memory of another cluster"
             if reason:
-                self.graph.bad.append((self.logic.both(guard, literal), self.walk.tell(statement, reason)))
+                self.walk.undefined(statement, self.logic.both(guard, literal), reason)
             else:
                 assert item is not None
                 good.append((item.name, virtual, offset, literal))

@@ -46,7 +46,7 @@ class Arrivals:
                 wrong = self.logic.disj([literal for value, literal in states.items() if value < PHASES])
                 if wrong != -1:
                     reason = "takes no state of an arrival with `.noComplete`"
-                    self.graph.bad.append((self.logic.both(guard, wrong), self.walk.tell(statement, reason)))
+                    self.walk.undefined(statement, self.logic.both(guard, wrong), reason)
                 given = mapped(self.logic, states, lambda v: v // PHASES)
                 self.walk.assign(statement.dst, given, self.walk.deps(statement.token), statement.guard, chosen)
             case MbarrierWait():
@@ -76,7 +76,7 @@ class Arrivals:
             item = self.program.physical(name)
             if item.space is not Space.SHARED:
                 reason = f"uses an mbarrier in `{name}`, which is not in shared memory"
-                self.graph.bad.append((self.logic.both(guard, literal), self.walk.tell(statement, reason)))
+                self.walk.undefined(statement, self.logic.both(guard, literal), reason)
             else:
                 found.append((name, virtual, offset, literal))
         return found
@@ -114,7 +114,7 @@ class Arrivals:
         wrong = self.logic.disj([literal for value, literal in asked.items() if value > 1])
         if statement.parity is not None and wrong != -1:
             reason = "waits for a parity that is neither 0 nor 1"
-            self.graph.bad.append((self.logic.both(guard, wrong), self.walk.tell(statement, reason)))
+            self.walk.undefined(statement, self.logic.both(guard, wrong), reason)
         for spot in self.spots(statement, statement.address, guard):
             event = self.operation(statement, guard, spot, Operation("wait"), order=statement.order,
                                    scope=statement.scope)  # fmt: skip

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ptxmm.walk import Walk
 
 ALL_LANES = (1 << 32) - 1
+NOT_IN_MASK = "has the mask {:#x}, which lacks the lane that executes it"
 ON_MBARRIERS = (MbarrierInit, MbarrierInval, MbarrierTx, MbarrierArrive, MbarrierWait, MbarrierPending)
 
 
@@ -78,8 +79,7 @@ class Steps:
         lane = self.walk.thread.place.lane
         lanes = self._lanes(mask)
         if lane not in lanes and (lane is not None or not lanes):
-            reason = f"has the mask {mask:#x}, which lacks the lane that executes it"
-            self.walk.graph.bad.append((guard, self.walk.tell(statement, reason)))
+            self.walk.undefined(statement, guard, NOT_IN_MASK.format(mask))
             lanes = [lane or 0]
         leader = self._leader(mask, lanes) if lane is not None or statement.dst is not None else {}
         if statement.pred is not None:

@@ -73,14 +73,14 @@ class Tiles:
             item = self.program.physical(spot[0])
             if item.tensormap is None or item.space is Space.SHARED:
                 reason = f"uses `{spot[0]}` as a tensor map in global or parameter memory, which it is not"
-                self.graph.bad.append((self.logic.both(guard, spot[3]), self.walk.tell(statement, reason)))
+                self.walk.undefined(statement, self.logic.both(guard, spot[3]), reason)
                 continue
             address, *others = (self._described(statement, guard, spot, word, started) for word in self.words)
             declared = tensor_maps.shape_of(self.program, item.tensormap)
             for shape, where in self._shapes(declared, others):
                 literal = self.logic.both(spot[3], where)
                 if shape != declared and shape.wrong:
-                    self.graph.bad.append((self.logic.both(guard, literal), self.walk.tell(statement, shape.wrong)))
+                    self.walk.undefined(statement, self.logic.both(guard, literal), shape.wrong)
                     continue
                 size = self.logic.disj((started.sizes.get(shape.bytes, -1), literal))
                 started.sizes[shape.bytes] = size
@@ -130,7 +130,7 @@ class Tiles:
                 item, alias, place = accesses.resolve(value + one.there)
                 if item is None or not 0 <= place <= item.size - one.bytes:
                     reason = f"goes through `{name}` to bytes outside every object"
-                    self.graph.bad.append((self.logic.both(guard, where), walk.tell(statement, reason)))
+                    self.walk.undefined(statement, self.logic.both(guard, where), reason)
                     continue
                 far = (item.name, alias, place, 1)
                 ends = (far, beside) if loads else (beside, far)

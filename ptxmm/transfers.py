@@ -90,7 +90,7 @@ class Transfers:
     def _must_not(self, statement: AsyncCopy | AsyncStore, literal: Lit, astray: str) -> None:
         """Where an instruction goes astray, that is an undefined step."""
         if astray:
-            self.graph.bad.append((literal, self.walk.tell(statement, astray)))
+            self.walk.undefined(statement, literal, astray)
 
     def _legs(self, statement: AsyncCopy, guard: Lit) -> list[Leg]:
         """The ways between addresses."""
@@ -101,7 +101,7 @@ class Transfers:
         size = walk.arrivals.constant(statement, statement.size)
         if size <= 0 or (statement.bulk and size % PIECE):
             reason = f"copies {size} bytes, which is not a positive multiple of {PIECE}"
-            self.graph.bad.append((guard, walk.tell(statement, reason)))
+            self.walk.undefined(statement, guard, reason)
             return []
         align = PIECE if statement.bulk else size
         sources = accesses.spots(statement, statement.source, guard, size, align)
@@ -122,7 +122,7 @@ class Transfers:
                     found.append((other.name, other.name, offset, literal))
         if len(found) < mask.bit_count() or not mask:
             reason = f"goes to CTAs of the mask {mask:#x} that have no `{item.family or name}` at that offset"
-            self.graph.bad.append((self.logic.both(guard, literal), self.walk.tell(statement, reason)))
+            self.walk.undefined(statement, self.logic.both(guard, literal), reason)
         return found
 
     # --- what a copy does ---------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Transfers:
             mine = [event for event, place in started.writes if place == owner]
             if not mine and started.writes:
                 reason = f"completes on `{mark[0]}`, which is in another CTA than its destination"
-                self.graph.bad.append((self.logic.both(guard, mark[3]), self.walk.tell(statement, reason)))
+                self.walk.undefined(statement, self.logic.both(guard, mark[3]), reason)
             self.graph.done.extend((event.id, done.id, 1) for event in (*started.reads, *mine))
 
     # --- stores -------------------------------------------------------------------------------------------------------

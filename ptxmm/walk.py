@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxmm import arith
 from ptxmm.accesses import Accesses
 from ptxmm.arrivals import Arrivals
-from ptxmm.asynchronous_steps import Steps
+from ptxmm.asynchronous_steps import NOT_IN_MASK, Steps
 from ptxmm.closure import bits
 from ptxmm.copies import Copies
 from ptxmm.errors import Undecided
@@ -323,6 +323,10 @@ class Walk:
     def tell(self, statement: Statement, reason: str) -> str:
         return self.graph.tell(self.index, statement, reason)
 
+    def undefined(self, statement: Statement, literal: Lit, reason: str) -> None:
+        """Where a literal holds, PTX leaves undefined what an instruction does."""
+        self.graph.bad.append((literal, self.tell(statement, reason)))
+
     def _barrier(self, statement: Barrier | ClusterBarrier | WarpSync, guard: Lit, chosen: Lit) -> Lit:
         """The events of a barrier, one for each possible id; the literal that the thread goes on."""
         blocking = not isinstance(statement, (Barrier, ClusterBarrier)) or (
@@ -335,8 +339,7 @@ class Walk:
             event.barrier, event.chosen = (number, count), literal
             lane = self.thread.place.lane if isinstance(statement, WarpSync) else None
             if lane is not None and not number >> lane & 1:
-                reason = f"has the mask {number:#x}, which lacks the lane that executes it"
-                self.graph.bad.append((event.guard, self.tell(statement, reason)))
+                self.undefined(statement, event.guard, NOT_IN_MASK.format(number))
             if isinstance(statement, Barrier) and statement.pred is not None:
                 event.predicate = self.truth(statement.pred)
             if isinstance(statement, Barrier) and statement.dst is not None:
