@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.around import loops
 from ptxmm.gpu.layout import WARP, cta_of
+from ptxmm.gpu.waits import BARRIERS
 from ptxmm.program import (
     Bar,
     Barrier,
@@ -119,10 +121,8 @@ def _places(thread: Thread, kind: Kind) -> list[int] | None:
 def _ends(thread: Thread, kind: Kind) -> bool:
     """Whether a thread ends by itself after its last barrier: nothing there repeats or waits for others."""
     last = max((n for n, s in enumerate(thread.body) if isinstance(s, kind)), default=-1)
-    labels = {s.name: n for n, s in enumerate(thread.body) if isinstance(s, Label)}
-    rest = list(enumerate(thread.body))[last + 1 :]
-    waits = any(isinstance(s, Barrier | ClusterBarrier | WarpSync) for _, s in rest)
-    return not waits and not any(isinstance(s, Branch) and labels[s.target] <= n for n, s in rest)
+    waits = any(isinstance(s, BARRIERS) for s in thread.body[last + 1 :])
+    return not waits and not any(loop.stop > last + 1 for loop in loops(thread))
 
 
 def _whole(statement: Statement) -> bool:
