@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ptxmm.enumeration.path import Arrival
+from ptxmm.enumeration.path import MEETINGS, Arrival
 from ptxmm.enumeration.rows import Pairs
 from ptxmm.enumeration.scopes import cluster, cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
@@ -18,7 +18,7 @@ def grouped(skeleton: Skeleton, key: Callable[[Skeleton, Event], Any | None]) ->
     """The events of each barrier, by thread and in program order."""
     found: dict[Any, Rows] = {}
     for event in skeleton.events:
-        if event.kind in ("B", "E") and event.thread is not None and (own := key(skeleton, event)) is not None:
+        if event.kind in MEETINGS and event.thread is not None and (own := key(skeleton, event)) is not None:
             found.setdefault(own, {}).setdefault(event.thread, []).append(event)
     return found
 

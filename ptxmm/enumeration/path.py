@@ -11,6 +11,8 @@ from ptxmm.enumeration.unroll import Node
 from ptxmm.program import Bar, Barrier, ClusterBarrier, GridDependency, Order, Proxy, Scope, Statement, WarpSync
 
 NONE: frozenset[int] = frozenset()
+MEETINGS = ("B", "E")
+"""The kinds of steps at which threads meet: barriers and elections."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ptxmm.enumeration.barriers import Plan
 from ptxmm.enumeration.launch import blocks, depends_on, ended_before, members, triggers
+from ptxmm.enumeration.path import MEETINGS
 from ptxmm.enumeration.scopes import cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.program import Program
@@ -62,7 +63,7 @@ class Schedule:
         assert event.thread is not None
         if not self.has_started(event.thread) or not self.may_trigger(event):
             return False
-        if event.kind in ("B", "E"):
+        if event.kind in MEETINGS:
             number = self.plan.generation[event.id]
             previous = self.plan.generations[number].previous
             if (previous is not None and previous not in self.complete) or not self.has_met(event):
@@ -73,7 +74,9 @@ class Schedule:
         """Whether the arrivals and launches before an arrival in its thread have happened."""
         assert arrival.thread is not None
         steps = self.skeleton.paths[arrival.thread].steps[: arrival.position]
-        before = (self.skeleton.at[arrival.thread, at] for at, step in enumerate(steps) if step.kind in ("B", "E", "K"))
+        before = (
+            self.skeleton.at[arrival.thread, at] for at, step in enumerate(steps) if step.kind in (*MEETINGS, "K")
+        )
         return self.happened.issuperset(before)
 
     def has_started(self, thread: int) -> bool:

@@ -17,7 +17,7 @@ from ptxmm.enumeration.flight import is_lent, tenants
 from ptxmm.enumeration.lanes import divergent, elected
 from ptxmm.enumeration.launch import api, firsts, several
 from ptxmm.enumeration.limits import Budget, GaveUp
-from ptxmm.enumeration.path import Path
+from ptxmm.enumeration.path import MEETINGS, Path
 from ptxmm.enumeration.reach import Reach
 from ptxmm.enumeration.resolve import Resolver
 from ptxmm.enumeration.rounds import NO_ROUNDS, Rounds, rounds
@@ -122,7 +122,7 @@ class Search:
     def absent(self) -> set[str]:
         """The base sets and relations that are empty in all candidates."""
         present = {"IW", "W", "M", "GEN", "WEAK", "_", *FROM_PATHS, *STAGES}
-        meets = any(step.kind in ("B", "E") for found in self.each for path in found for step in path.steps)
+        meets = any(step.kind in MEETINGS for found in self.each for path in found for step in path.steps)
         for thread, found in enumerate(self.each):
             for path in found:
                 self.budget.look()
@@ -266,7 +266,7 @@ def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
     where events wait for each other in a circle, which the model has allowed.
     """
     late = any(thread.after is not None for thread in skeleton.program.threads) or several(skeleton.program)
-    if not late and not any(event.kind in ("B", "E") for event in skeleton.events):
+    if not late and not any(event.kind in MEETINGS for event in skeleton.events):
         return True
     before: dict[int, set[int]] = {}
     for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, product
 
@@ -21,11 +21,10 @@ def looked_at(program: Program, at: Spot) -> dict[int, Spot]:
 
 
 def boxed(program: Program, thread: Thread, item: AsyncCopy, value: Value, declared: TensorMap,
-          words: Mapping[int, int]) -> tuple[list[Leg], int]:  # fmt: skip
+          words: dict[int, int]) -> tuple[list[Leg], int]:  # fmt: skip
     """The ways of a box whose map holds these words, and how many bytes it has in all."""
     usual = shape_of(program, declared)
-    followed = usual.words()
-    shape = usual.changed({word: found for word, found in words.items() if word in followed})
+    shape = usual.changed(words)
     if shape != usual and shape.wrong:
         raise Undefined(shape.wrong)
     loads = item.destination is not None
