@@ -97,13 +97,14 @@ def mapped(source: Source, obj: Object, item: Item, held: Callable[[str], Object
 
 
 def _box(source: Source, item: Item, found: Object, given: dict[str, tuple[int, ...]]) -> int:
-    (box,) = given.get("box", (found.size,))
+    if "box" not in given:
+        return found.size
+    (box,) = given["box"]
+    node = next(option.exprs[0] for option in item.steps if str(option.words[0]) == "box")
     if not 0 < box <= found.size:
-        node = next(option.exprs[0] for option in item.steps if str(option.words[0]) == "box")
         message = f"a box of {box} bytes does not lie in `{found.name}`"
         raise source.error(message, node.start, node.end, f"`{found.name}` has {found.size} bytes")
     if box % found.type.size:
-        node = next(option.exprs[0] for option in item.steps if str(option.words[0]) == "box")
         hint = f"the elements of `{found.name}` have {found.type.size} bytes"
         raise source.error(f"a box of {box} bytes is no whole elements", node.start, node.end, hint)
     return box

@@ -8,9 +8,9 @@ from typing import cast
 
 from lark import Token
 
+from ptxmm.syntax.lit_registers import MOST
 from ptxmm.syntax.lit_tree import Item, Node, Step
 
-MOST = 4096
 Code = tuple[Step | Item, ...]
 
 
