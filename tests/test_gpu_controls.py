@@ -317,8 +317,9 @@ def test_a_thread_waits_for_its_copies_before_it_ends() -> None:
     assert all(isinstance(s, WaitGroup) for s in control.program.threads[0].body[-2:])
 
 
-def test_whatever_initialises_an_mbarrier_is_followed_by_its_fence_and_its_barriers() -> None:
-    for test in (library("mbarrier") + library("cluster"))[::4]:
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 4])
+def test_whatever_initialises_an_mbarrier_is_followed_by_its_fence_and_its_barriers(every: int) -> None:
+    for test in (library("mbarrier") + library("cluster"))[::every]:
         for control in controls(test):
             for mine, its in zip(control.program.threads, test.threads, strict=True):
                 inits = [n for n, s in enumerate(its.body) if isinstance(s, MbarrierInit)]
