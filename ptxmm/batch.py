@@ -14,9 +14,9 @@ from typing import Any
 
 from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported, printable
 from ptxmm.expect import asked_words, judged, property_of, stated_words
+from ptxmm.files import reason
 from ptxmm.model import Model
 from ptxmm.options import Options
-from ptxmm.paths import reason
 from ptxmm.program import Branch, Expect, Program
 from ptxmm.readings import READINGS, readings_that_may_differ, with_readings
 from ptxmm.syntax import read_programs

@@ -37,6 +37,7 @@ from ptxmm.cli_output import BROKEN_PIPE, complain, finish, lead_nowhere, prepar
 from ptxmm.cli_prove import prove
 from ptxmm.cli_run import run
 from ptxmm.errors import InputError, PtxmmError
+from ptxmm.files import reason
 from ptxmm.verdict import Result
 
 LISTED = """\b
@@ -240,7 +241,7 @@ def _run(arguments: list[str]) -> int:
         return 2
     except OSError as wrong:
         where = f"{wrong.filename}: " if wrong.filename else ""
-        complain(f"ptxmm: {where}{(wrong.strerror or str(wrong)).lower()}")
+        complain(f"ptxmm: {where}{reason(wrong)}")
         return 2
     except Exception as wrong:
         if os.environ.get("PTXMM_DEBUG"):

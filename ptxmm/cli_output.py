@@ -10,6 +10,7 @@ from typing import TextIO
 import click
 
 from ptxmm.errors import PtxmmError, printable
+from ptxmm.files import reason
 
 BROKEN_PIPE = 128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1
 
@@ -36,7 +37,7 @@ def say(text: str, *, styled: bool = False) -> None:
     except BrokenPipeError:
         raise
     except OSError as failed:
-        raise PtxmmError(f"standard output cannot be written: {(failed.strerror or str(failed)).lower()}") from failed
+        raise PtxmmError(f"standard output cannot be written: {reason(failed)}") from failed
 
 
 def complain(text: str) -> None:

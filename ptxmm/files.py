@@ -28,8 +28,7 @@ def read_text(
         _ensure_readable(path, what, start)
         data = _bytes(path, what, largest, compressed=compressed)
     except (OSError, ValueError) as failed:
-        reason = getattr(failed, "strerror", None) or str(failed)
-        raise InputError(f"cannot read the file: {reason}", start) from None
+        raise InputError(f"cannot read the file: {_said(failed)}", start) from None
     if len(data) > largest:
         raise InputError(f"the file is too large: more than {largest >> 20} MiB", start)
     return _decoded(data, what, start, otherwise).replace("\r\n", "\n").replace("\r", "\n")
@@ -58,7 +57,16 @@ def writing(path: Path) -> Iterator[None]:
     except FileExistsError as failed:
         raise PtxmmError(f"{path}: cannot be written: {failed.filename} is a file, not a folder") from failed
     except OSError as failed:
-        raise PtxmmError(f"{path}: cannot be written: {(failed.strerror or str(failed)).lower()}") from failed
+        raise PtxmmError(f"{path}: cannot be written: {reason(failed)}") from failed
+
+
+def reason(failed: Exception) -> str:
+    """Why a file could not be used, in words that may stand in a sentence."""
+    return (_said(failed) or type(failed).__name__).lower()
+
+
+def _said(failed: Exception) -> str:
+    return getattr(failed, "strerror", None) or str(failed)
 
 
 def _ensure_readable(path: Path, what: str, start: Span) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from glob import escape, glob
 from pathlib import Path
 
+from ptxmm.files import reason
 from ptxmm.syntax import FORMATS
 
 
@@ -70,8 +71,3 @@ def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
     for root, folders, names in os.walk(folder):
         folders[:] = [f for f in folders if not f.startswith(".")]
         yield root, names
-
-
-def reason(failed: Exception) -> str:
-    """Why a file could not be used, in words that may stand in a sentence."""
-    return (getattr(failed, "strerror", None) or str(failed) or type(failed).__name__).lower()
