@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import pytest
 from building import model
+from machine.memory import Fault
 from machine.runs import allowed, seen, states
 
 from ptxmm.errors import Unsupported
@@ -181,6 +183,16 @@ def test_a_final_value_that_may_be_an_address_of_shared_memory_is_refused(code: 
     with pytest.raises(Unsupported, match="address of shared memory"):
         seen(only(text + "exists (A.r == 1)"))
     assert seen(only(text + "exists (s[1] == 0)"), warps=1)[0].finished
+
+
+@pytest.mark.parametrize("offset", [0, 128, 16, 64])
+def test_a_tensor_copy_whose_shared_address_is_no_multiple_of_128_is_a_fault(offset: int) -> None:
+    copy = f"cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [D, {{0}}], [s + {offset}];"
+    ends = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    objects = ".global .u32 g[4];\n.global .tensormap D -> g acquired;\n.shared @ d0.c0.b0 .u32 s[36] = {0};"
+    test = only(f"ptx out\n{objects}\nthread A @ d0.c0.b0 {{ {copy} {ends} }}\nexists (g[0] == 0)")
+    with pytest.raises(Fault, match="no multiple of 128") if offset % 128 else nullcontext():
+        assert states(seen(test, warps=1)[0]) == {(0,)}
 
 
 @pytest.mark.parametrize("code", [

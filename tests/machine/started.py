@@ -15,6 +15,9 @@ from ptxmm.arith import atomic
 if TYPE_CHECKING:
     from machine.grid import Thread
 
+TILE = 128
+"""What the shared address of a tensor copy is a multiple of (CUDA programming guide, asynchronous copies)."""
+
 
 def small(thread: Thread, target: int, source: int, room: int, size: int | None) -> None:
     """Start a `cp.async`."""
@@ -100,6 +103,8 @@ def tensor(
     mbarrier: int | None, mask: int | None, op: str,
 ) -> None:  # fmt: skip
     """Start a copy of a box: what lies outside the vector is not written, and reads as zeros."""
+    if other & OFFSETS & TILE - 1:
+        raise Fault(f"a tensor copy at {other:#x} of shared memory, no multiple of {TILE}")
     described = Map.read(thread.memory, thread.generic(map_))
     start, count, missing = described.inside(first)
     size, there = described.size, described.address + start * described.size
