@@ -50,22 +50,23 @@ class Exchanges:
 
     def look(self, found: Found, known: Mapping[int, set[int]]) -> None:
         """Fix the order of more operations, as far as what they find and what is `known` to be before each tells."""
-        open_ones = {name: self._alike(name, reach) for name, reach in found.items() if reach is not None}
-        if not any(open_ones.values()):
-            return
-        rows = self.causality(found)
-        for name, groups in open_ones.items() if rows is not None else ():
-            reach, inside = found[name], self.causality(found, name) if groups else None
-            if rows is None or reach is None or inside is None:
+        open_ones = [
+            (name, reach, groups)
+            for name, reach in found.items()
+            if reach is not None and (groups := self._alike(name, reach))
+        ]
+        rows = self.causality(found) if open_ones else None
+        for name, reach, groups in open_ones:
+            inside = self.causality(found, name) if rows is not None else None
+            if rows is None or inside is None:
+                self.settled.update(map(_ids, groups))
                 continue
             view = _View(self.barriers[name], reach, known, (rows, inside), self.before)
             for group in groups:
                 row = view.in_a_row(group)
                 if row is not None:
-                    self.settled.add(tuple(sorted(event.id for event in group)))
+                    self.settled.add(_ids(group))
                     self._fix(row, reach)
-        if rows is None:
-            self.settled.update(tuple(sorted(e.id for e in g)) for groups in open_ones.values() for g in groups)
 
     def _alike(self, name: str, reach: Reach) -> list[list[Event]]:
         """The operations that do the same in the same phase, where they have no order yet."""
@@ -76,7 +77,7 @@ class Exchanges:
             phases = phases_of(reach, event)
             if event.joins and not event.table and len(phases) == 1:
                 groups.setdefault((event.operation, event.issue >= 0, *phases), []).append(event)
-        return [g for g in groups.values() if len(g) > 1 and tuple(sorted(e.id for e in g)) not in self.settled]
+        return [g for g in groups.values() if len(g) > 1 and _ids(g) not in self.settled]
 
     def _fix(self, row: list[Event], reach: Reach) -> None:
         last: dict[int, int] = {}
@@ -86,6 +87,10 @@ class Exchanges:
                 if later.thread in last:
                     self.needed.setdefault(later.id, set()).add(last[later.thread])
                 last[later.thread] = later.id
+
+
+def _ids(group: list[Event]) -> tuple[int, ...]:
+    return tuple(sorted(event.id for event in group))
 
 
 def phases_of(reach: Reach, event: Event) -> set[Phase]:
