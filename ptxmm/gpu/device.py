@@ -128,6 +128,15 @@ class Gpu:
         return float(self.cupy.cuda.get_elapsed_time(first, last)) / 1e3
 
 
+def module_release() -> str | None:
+    """The release of the driver as its kernel module says; None where it does not."""
+    try:
+        found = re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]*)", MODULE.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return found[1] if found else None
+
+
 def _driver(cupy: Any) -> str:
     version = cupy.cuda.runtime.driverGetVersion()
     return f"{_release()} (CUDA {version // 1000}.{version % 1000 // 10})"
@@ -135,11 +144,8 @@ def _driver(cupy: Any) -> str:
 
 def _release() -> str:
     """The release of the driver: as the kernel module says, which takes no time, or as nvidia-smi does."""
-    try:
-        if found := re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]*)", MODULE.read_text(encoding="utf-8")):
-            return found[1]
-    except (OSError, UnicodeDecodeError):
-        pass
+    if told := module_release():
+        return told
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()[0]

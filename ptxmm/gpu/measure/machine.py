@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,13 +11,13 @@ from typing import Any
 
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.assembler import architecture_of, assembled
+from ptxmm.gpu.device import module_release
 from ptxmm.gpu.measure.facts import facts
 from ptxmm.gpu.measure.results import Code, Device
 from ptxmm.gpu.measure.statistics import Count
 from ptxmm.gpu.process import MISSING
 from ptxmm.gpu.sass import disassembled, tool
 
-DRIVER = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
 SLOTS = 8
 WRONG, TRIED, STUCK, CYCLES, EXTRA = range(5)
 UINT32, FLOAT32 = 2, 7
@@ -170,8 +169,4 @@ def _first_line(failed: Exception) -> str:
 
 
 def _driver(cp: Any) -> str:
-    try:
-        found = DRIVER.search(Path("/proc/driver/nvidia/version").read_text(encoding="utf-8"))
-    except OSError:
-        found = None
-    return found[1] if found else f"CUDA {cp.cuda.runtime.driverGetVersion()}"
+    return module_release() or f"CUDA {cp.cuda.runtime.driverGetVersion()}"
