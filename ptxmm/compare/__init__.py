@@ -17,7 +17,7 @@ from ptxmm.compare.asked import asked_of, of_controls, verdict
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
 from ptxmm.compare.standing import Comparison, Seen, Standing
 from ptxmm.errors import PtxmmError, Undecided, Unsupported
-from ptxmm.gpu.log import Run
+from ptxmm.gpu.log import Run, kinds
 from ptxmm.gpu.statistics import Rate, exercised, rate_of, sentence, together
 from ptxmm.model import Model
 from ptxmm.options import Options
@@ -147,7 +147,7 @@ def _zero(tests: list[tuple[Run, Rate]], failing: bool, found: Comparison) -> Co
     changes = tuple(dict.fromkeys(change for *_, change in shown or pairs))
     if pairs:
         control = together([c for _, c, _ in shown or pairs])
-    told = sentence(rate, control, "/".join(dict.fromkeys(change.partition(":")[0] for change in changes)))
+    told = sentence(rate, control, kinds(changes))
     if not shown and (control is None or not exercised(rate, control)):
         why = "; the model forbids it in the control too" if found.control_verdict == "forbidden" else ""
         return replace(nothing, told=told + why, rate=rate, control=control, changes=changes)

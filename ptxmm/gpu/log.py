@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -84,6 +84,15 @@ class Control:
     text: str
     counted: Counted
     beside: bool = False
+
+
+def kinds(changes: Iterable[str]) -> str:
+    """The kinds of controls with these changes, each once.
+
+    >>> kinds(["relaxed: A: st.release -> st.relaxed", "torn: A: atom.add -> a load and a store", "relaxed: B: gone"])
+    'relaxed/torn'
+    """
+    return "/".join(dict.fromkeys(change.partition(":")[0] for change in changes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

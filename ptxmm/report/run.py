@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ptxmm.gpu.log import kinds
+
 if TYPE_CHECKING:
     from ptxmm.gpu.log import Counted, Run
 
@@ -32,8 +34,8 @@ class RunReport:
         line = f"{first.name}: {seen(measured)}"
         controls = [run.control for run in runs if run.control is not None]
         if controls:
-            kinds = "/".join(dict.fromkeys(control.change.partition(":")[0] for control in controls))
-            line += f"; control {kinds} {seen([control.counted for control in controls])}"
+            which = kinds(control.change for control in controls)
+            line += f"; control {which} {seen([control.counted for control in controls])}"
         reasons += [f"no control: {run.uncontrolled}" for run in runs if run.uncontrolled is not None]
         self.write(line + "".join(f"; {reason}" for reason in dict.fromkeys(reasons)))
 
