@@ -38,6 +38,12 @@ class Link:
     target: int
 
 
+def beside(program: Program, done: Event, thread: int) -> bool:
+    """Whether a thread is of the CTA in whose shared memory the mbarrier of an operation is."""
+    owner = program.physical(done.virtual).owner
+    return owner is not None and includes(Scope.CTA, owner, program.threads[thread].place)
+
+
 class Paths:
     """The links of an execution, and paths of them between the accesses of a pair; `cut` where there are too many."""
 
@@ -87,14 +93,11 @@ class Paths:
 
     def _awaits(self) -> Iterator[Link]:
         """From the completion of a copy to an access of the pair in the CTA of its mbarrier: it could wait for that."""
-        threads = self.program.threads
         for done in self.draft.events:
             if done.issue < 0 or done.operation is None:
                 continue
-            owner = self.program.physical(done.virtual).owner
             for access in (self.by_id[id] for id in self.pair):
-                other = access.thread not in (-1, done.thread)
-                if other and owner is not None and includes(Scope.CTA, owner, threads[access.thread].place):
+                if access.thread not in (-1, done.thread) and beside(self.program, done, access.thread):
                     yield Link("await", done.id, access.id)
 
     def _cuts(self) -> Iterator[Link]:

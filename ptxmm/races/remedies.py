@@ -16,10 +16,9 @@ from ptxmm.encode import Encoding
 from ptxmm.events import Event
 from ptxmm.program import Addr, ClusterBarrier, Order, Proxy, ProxyFence, Scope
 from ptxmm.races.changes import Aligned, Change, Ended, Exchanged, Fenced, Joined, Meeting, Seen, Stronger, Waited
-from ptxmm.races.paths import MET, Link, Paths
+from ptxmm.races.paths import MET, Link, Paths, beside
 from ptxmm.races.strengths import levels, narrower, price_of
 from ptxmm.races.whatif import Draft
-from ptxmm.tags import includes
 
 WORK, LEAST_TRIALS = 40_000, 60
 BY_VIEW = frozenset({Proxy.TEXTURE, Proxy.SURFACE, Proxy.CONSTANT})
@@ -155,17 +154,13 @@ class Search:
             return
         anchor = path[0].source if path else later.issue if later.issue >= 0 else second
         done = [e for e in self.draft.events if e.issue == copy.issue and e.operation is not None]
-        beside = self.by_id[anchor].thread != copy.thread or self.by_id[anchor].issue >= 0
-        if beside or self.at[anchor] <= self.at[copy.issue]:
+        elsewhere = self.by_id[anchor].thread != copy.thread or self.by_id[anchor].issue >= 0
+        if elsewhere or self.at[anchor] <= self.at[copy.issue]:
             return
-        yield from (Waited(anchor, copy.issue, one.id) for one in done if self._own(one))
+        program = self.encoding.program
+        yield from (Waited(anchor, copy.issue, one.id) for one in done if beside(program, one, one.thread))
         if not done:
             yield Waited(anchor, copy.issue, read=copy.kind == "R")
-
-    def _own(self, done: Event) -> bool:
-        """Whether the mbarrier of a completion is in the CTA of the thread that started the copy."""
-        owner = self.encoding.program.physical(done.virtual).owner
-        return owner is not None and includes(Scope.CTA, owner, self.encoding.program.threads[done.thread].place)
 
     def _pruned(self, remedy: Remedy) -> Remedy:
         """Without the changes that turned out not to be needed."""
