@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 Spot = tuple[str, str, int, Lit]
 WORD = Type("b", 64)
 MAP_SIZE = tensor_maps.WORDS * WORD.size
-PIECE = 16
+ALIGNED = 128
+"""What an address in shared memory must be a multiple of: CUDA Programming Guide, alignment of bulk tensor copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,15 @@ class Tiles:
         loads = statement.destination is not None
         inside = statement.destination if statement.destination is not None else statement.source
         assert inside is not None
-        found = stretches(shape, self._corner(statement, shape))
+        corner = self._corner(statement, shape)
+        if not loads and min(corner) < 0:
+            reason = "stores a box whose first element has a coordinate below 0"
+            walk.undefined(statement, self.logic.both(guard, literal), reason)
+            return
+        found = stretches(shape, corner)
         if loads and tensor_maps.fills(self.program) and any(one.there is None for one in found):
             raise Undecided(walk.tell(statement, "may fill its box with what `.fill_mode` says, which is not followed"))
-        near = accesses.spots(statement, inside, self.logic.both(guard, literal), shape.bytes, PIECE, writes=loads)
+        near = accesses.spots(statement, inside, self.logic.both(guard, literal), shape.bytes, ALIGNED, writes=loads)
         for one, (box, virtual, offset, here) in product(found, near):
             beside = (box, virtual, offset + one.at, 1)
             if one.there is None:

@@ -19,11 +19,14 @@ from ptxmm.mbarrier_state import Operation
 from ptxmm.memory import Memory, Range
 from ptxmm.program import AsyncCopy, AsyncStore, Expr, Order, Proxy, Scope
 from ptxmm.tags import includes, ranks
-from ptxmm.tiles import PIECE, Leg, Spot, Started, Tiles
+from ptxmm.tiles import Leg, Spot, Started, Tiles
 from ptxmm.values import Table, combined
 
 if TYPE_CHECKING:
     from ptxmm.walk import Walk
+
+PIECE = 16
+"""What the bytes and the addresses of a bulk copy are multiples of: PTX ISA, "cp.async.bulk"."""
 
 
 def pieces(memory: Memory, source: Spot, target: Spot, size: int, element: int, *, whole: bool = False) -> list[Range]:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from itertools import groupby, product
 
 from ptxmm.arith import signed, wrap
-from ptxmm.enumeration.legs import ALIGNED, WORD, Undefined, Value, leg, place, stays
+from ptxmm.enumeration.legs import WORD, Undefined, Value, leg, place, stays
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.pieces import Leg
 from ptxmm.program import AsyncCopy, Program, TensorMap, Thread
 from ptxmm.tensor_maps import Shape, fills, replaced, shape_of
+
+TILE = 128
+"""What an address in shared memory must be a multiple of: CUDA Programming Guide, alignment of bulk tensor copies."""
 
 
 def looked_at(program: Program, at: Spot) -> dict[int, Spot]:
@@ -30,9 +33,12 @@ def boxed(program: Program, thread: Thread, item: AsyncCopy, value: Value, decla
     loads = item.destination is not None
     inside = item.destination if item.destination is not None else item.source
     assert inside is not None
-    near = place(program, thread, value(inside), shape.bytes, ALIGNED, writes=loads)
+    near = place(program, thread, value(inside), shape.bytes, TILE, writes=loads)
+    first = corner(item, value, shape)
+    if not loads and any(one < 0 for one in first):
+        raise Undefined("stores a box that begins below 0 in a dimension")
     ways, at = list[Leg](), 0
-    for outside, run in groupby(runs(shape, corner(item, value, shape)), lambda run: run[0] is None):
+    for outside, run in groupby(runs(shape, first), lambda run: run[0] is None):
         for start, count in run:
             size = count * shape.element
             beside = replace(near, offset=near.offset + at, size=size)
