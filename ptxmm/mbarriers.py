@@ -243,11 +243,13 @@ class Mbarriers:
         """A wait that succeeds has run, and so have the arrivals that are certain to be in its phase."""
         known = {event.id: event for event in barrier.events}
         for wait, joined in reach.joined.items():
-            true = known[wait].table.get(1, -1)
+            true, guard = known[wait].table.get(1, -1), known[wait].guard
+            joining = [known[one].guard for one in joined]
             if true not in (1, -1):
-                self.following[true] = [known[wait].guard, *(known[one].guard for one in joined)]
-                for literal in self.following[true]:
-                    self.formulas.require(-true, literal)
+                self.formulas.require(-true, guard)
+                self.following[true] = [guard, *joining]
+            for literal in joining:
+                self.formulas.require(-guard, -true, literal)
 
     def _token(self, event: Event, found: Found) -> None:
         """The register of an arrival holds the token of the state that it found; anything, where that is undefined."""

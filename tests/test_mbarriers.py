@@ -92,6 +92,32 @@ def test_no_wait_succeeds_where_there_is_no_mbarrier(
     assert (result.hang.verdict, result.undefined.verdict) == ("yes", "no")
 
 
+ELECTED = """ptx elected
+.shared @ d0.c0.b0 .mbarrier m(1);
+.shared @ d0.c0.b0 .u32 x;
+.shared @ d0.c0.b0 .u32 s[4];
+.global .u32 g[4];
+thread T0 @ d0.c0.b0.w0.l0 {
+    elect.sync _|p, 3;
+    if (p) {
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;
+        cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [m];
+    }
+}
+thread T1 @ d0.c0.b0.w0.l1 { await mbarrier.try_wait.parity.shared::cta.b64 [m], 0; }
+exists (x == 0)
+"""
+
+
+@pytest.mark.parametrize("engine", [check, enumeration.check], ids=["z3", "enumeration"])
+def test_a_wait_has_succeeded_only_where_the_arrivals_that_a_branch_may_leave_out_are_done(
+    engine: Callable[[Program, Model, Options], Result], tmp_path: Path
+) -> None:
+    """The election waits for the other lane, which waits for what the elected lane does."""
+    result = engine(read(ELECTED, tmp_path), MODEL, EVERYTHING)
+    assert (result.verdict, result.hang.verdict) == ("forbidden", "yes")
+
+
 def test_a_ring_is_right_with_a_proxy_fence_and_races_without(tmp_path: Path) -> None:
     assert verdicts(read(ring(2, 2), tmp_path)) == ("forbidden", "no", set(), "no", "no")
     assert verdicts(read(ring(2, 2, ""), tmp_path))[:2] == ("allowed", "yes")
