@@ -20,10 +20,10 @@ from click.testing import CliRunner
 
 from ptxmm.cli import cli
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu import audit, child
+from ptxmm.gpu import assembler, audit, child
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
-from ptxmm.gpu.jobs import Done, Job, Played, Started
+from ptxmm.gpu.jobs import Done, Job, Passed, Played, Started
 from ptxmm.gpu.log import Audit, Device, Profile, Run, to_line
 from ptxmm.gpu.prepared import prepared
 from ptxmm.gpu.process import MISSING
@@ -80,8 +80,8 @@ class Patient:
 class Standing:
     """Stands in for the process that launches: answers jobs, or leaves them without an answer."""
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer, self.started, self.ended = answer, 0, 0
+    def __init__(self, answer: Answer, passes: Callable[[Job], bool] = lambda job: True) -> None:
+        self.answer, self.passes, self.started, self.ended = answer, passes, 0, 0
         self.open: list[Connection] = []
 
     def start(self, _number: int) -> Process:
@@ -98,6 +98,8 @@ class Standing:
                 done = self.answer(job)
                 if done is None or done.played or done.fatal:
                     jobs.send(Started(job.number))
+                    if self.passes(job):
+                        jobs.send(Passed(job.number))
                 if done is None:
                     silent.set()
                     return
@@ -169,6 +171,18 @@ def test_a_control_that_does_not_end_costs_no_test() -> None:
     assert "did not end" in (found[1].uncontrolled or "")
 
 
+def test_a_test_whose_first_pass_does_not_end_is_not_asked_again() -> None:
+    asked: list[int] = []
+
+    def answer(job: Job) -> None:
+        asked.append(job.number)
+
+    ((run,),) = run_all([only(MP)], Standing(answer, lambda job: False))
+    assert run.skipped is not None
+    assert run.skipped.startswith("a launch did not end")
+    assert asked == [0]
+
+
 def test_a_test_that_fails_by_itself_is_not_asked_again() -> None:
     asked: list[int] = []
 
@@ -219,7 +233,7 @@ def loading(monkeypatch: pytest.MonkeyPatch, refused: Callable[[str], bool]) -> 
             coming.set_result(("function", b"code"))
         return coming
 
-    monkeypatch.setattr(child, "_played", lambda gpu, job, function: Done(job.number))
+    monkeypatch.setattr(child, "_played", lambda jobs, gpu, job, function: Done(job.number))
     job = Job(3, made.entry, (PROFILES["cold"],), 0.1, 0, audited=True)
     connection: Any = SimpleNamespace(send=said.append)
     child._answer(connection, cast("Any", None), job, cast("Any", loader))
@@ -343,3 +357,20 @@ def test_running_needs_neither_z3_nor_cupy_until_a_kernel_is_launched() -> None:
     code = "import sys, ptxmm.cli, ptxmm.gpu.runs, ptxmm.gpu.session; print({'z3', 'cupy', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_kernel_is_assembled_once_for_all_processes_that_share_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+
+    def counted_assembled(_assembler: str, text: str, architecture: str) -> bytes:
+        texts.append(text)
+        return f"{architecture} {text}".encode()
+
+    monkeypatch.setattr(assembler, "assembled", counted_assembled)
+    for _ in range(2):
+        assert assembler.kept(tmp_path, "ptxas", "first", "sm_90a") == b"sm_90a first"
+    assert assembler.kept(tmp_path, "ptxas", "second", "sm_90a") == b"sm_90a second"
+    assert assembler.kept(tmp_path, "ptxas", "first", "sm_80") == b"sm_80 first"
+    assert texts == ["first", "second", "first"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,6 +30,19 @@ def assembled(assembler: str, text: str, architecture: str) -> bytes:
         if done.returncode:
             raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[0])
         return code.read_bytes()
+
+
+def kept(folder: Path, assembler: str, text: str, architecture: str) -> bytes:
+    """The machine code of a kernel, assembled once for all processes that share a folder."""
+    name = sha256(f"{architecture}\n{text}".encode()).hexdigest()
+    found = folder / f"{name}.cubin"
+    if found.exists():
+        return found.read_bytes()
+    code = assembled(assembler, text, architecture)
+    coming = folder / f"{name}.{os.getpid()}"
+    coming.write_bytes(code)
+    coming.replace(found)
+    return code
 
 
 def version(assembler: str) -> str:

@@ -45,6 +45,9 @@ FINISHED, STUCK, FILTERED = 0, 1, 2
 PAUSE = "100"
 """Nanoseconds where a test computes them in an expression."""
 
+LEAST_PATIENCE = 1 << 17
+"""Cycles to which a thread shortens its waits in a launch, once one has been stuck: the rounds behind it may be too."""
+
 SETTLE = 4000
 """Nanoseconds for copies that nobody waited for."""
 
@@ -113,6 +116,7 @@ class Body(Operands):
         if self.loops:
             add(f"bra DONE{self.number}", f"STUCK{self.number}:")
             add(f"max.u32 status{self.number}, status{self.number}, {STUCK}")
+            add("shr.u64 patience, patience, 2", f"max.u64 patience, patience, {LEAST_PATIENCE}")
         add(f"DONE{self.number}:")
         if any(isinstance(s, COPIES) for s in self.thread.body):
             add("cp.async.wait_all", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group 0")

@@ -1,7 +1,8 @@
 """The process that launches kernels: it starts before the tests are read, assembles in threads, and answers in order.
 
-`python -m ptxmm.gpu.child FD NUMBER` talks through the file descriptor of a connection. CuPy and the driver take most
-of a second to start; meanwhile jobs arrive and are assembled, for the architecture that the driver names first.
+`python -m ptxmm.gpu.child FD NUMBER FOLDER` talks through the file descriptor of a connection. CuPy and the driver take
+most of a second to start; meanwhile jobs arrive and are assembled, for the architecture that the driver names first.
+What is assembled is kept in the folder, for the process that takes the place of this one if a launch does not end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
@@ -38,7 +40,7 @@ Loaded = tuple[Any, bytes]
 """An entry's function, and its machine code, which is empty where the driver assembles."""
 
 
-def serve(jobs: Connection, number: int) -> None:
+def serve(jobs: Connection, number: int, folder: Path) -> None:
     """Answer jobs until there are no more; before, say which device it is, or why there is none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not os.environ.get("PTXMM_DEBUG"):
@@ -54,7 +56,7 @@ def serve(jobs: Connection, number: int) -> None:
     if capability is not None:
         jobs.send(Found(capability))
     waiting: SimpleQueue[Job | None] = SimpleQueue()
-    loader = Loader(starting, capability, threads)
+    loader = Loader(starting, capability, threads, folder)
     Thread(target=_receive, args=(jobs, loader, waiting), daemon=True).start()
     try:
         gpu = starting.result()
@@ -99,8 +101,10 @@ def _capability(number: int) -> str | None:
 class Loader:
     """Entries on their way: assembled in threads, then loaded; each text once."""
 
-    def __init__(self, starting: Future[Gpu], capability: str | None, threads: ThreadPoolExecutor) -> None:
-        self.starting, self.capability, self.threads = starting, capability, threads
+    def __init__(
+        self, starting: Future[Gpu], capability: str | None, threads: ThreadPoolExecutor, folder: Path
+    ) -> None:
+        self.starting, self.capability, self.threads, self.folder = starting, capability, threads, folder
         self.assembler = shutil.which("ptxas")
         self.loading: OrderedDict[str, Future[Loaded]] = OrderedDict()
         self.lock = Lock()
@@ -116,12 +120,12 @@ class Loader:
             return self.loading[text]
 
     def _load(self, text: str) -> Loaded:
-        from ptxmm.gpu.assembler import architecture_of, assembled
+        from ptxmm.gpu.assembler import architecture_of, kept
 
         if not self.assembler:
             return self.starting.result().load(text.encode()), b""
         capability = self.capability or self.starting.result().device.capability
-        code = assembled(self.assembler, text, architecture_of(capability))
+        code = kept(self.folder, self.assembler, text, architecture_of(capability))
         return self.starting.result().load(code), code
 
 
@@ -151,18 +155,19 @@ def _answer(jobs: Connection, gpu: Gpu, job: Job, loader: Loader) -> None:
             jobs.send(Done(job.number, failed=f"its kernel does not load: {_sentence(again)}"))
             return
     jobs.send(Started(job.number, code if job.audited else b""))
-    jobs.send(replace(_played(gpu, job, function), spoilt=spoilt))
+    jobs.send(replace(_played(jobs, gpu, job, function), spoilt=spoilt))
 
 
-def _played(gpu: Gpu, job: Job, function: Any) -> Done:
+def _played(jobs: Connection, gpu: Gpu, job: Job, function: Any) -> Done:
     from ptxmm.gpu.device import Hung
-    from ptxmm.gpu.jobs import Done
+    from ptxmm.gpu.jobs import Done, Passed
     from ptxmm.gpu.turns import alone, play
 
     by_itself = True
     try:
         usual = alone(gpu, job, function, job.profiles[0])
         by_itself = False
+        jobs.send(Passed(job.number))
         order: deque[int] = deque(range(1, len(job.kernels)))
         played = tuple(play(gpu, job, function, profile, order, usual) for profile in job.profiles)
     except Exception as failed:
@@ -178,5 +183,5 @@ def _sentence(failed: Exception) -> str:
 
 
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])), int(sys.argv[2]))
+    serve(Connection(int(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))
     os._exit(0)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from ptxmm.gpu.aliases import Twice
@@ -51,6 +52,7 @@ class Gpu:
         )
         self.buffers: dict[str, Any] = {}
         self.mapped: dict[str, Twice] = {}
+        self.loading = Lock()
         self.epoch = 1
         self.ended = 0
 
@@ -61,9 +63,10 @@ class Gpu:
     def load(self, code: bytes) -> Any:
         """Machine code, or PTX that the driver assembles, as a function of the driver."""
         self.use()
-        module = self.cupy.cuda.function.Module()
-        module.load(code)
-        return module.get_function(ENTRY)
+        with self.loading:
+            module = self.cupy.cuda.function.Module()
+            module.load(code)
+            return module.get_function(ENTRY)
 
     def occupancy(self, function: Any, threads: int, dynamic: int) -> int:
         """How many CTAs fit on a multiprocessor at once."""

@@ -51,6 +51,13 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """One pass of the test of a job has ended, without its controls: what fails now may be their fault."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """What one profile came to: a tally of the test, and of each control, None where it had no turn.
 

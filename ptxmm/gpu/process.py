@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +29,12 @@ START = 60.0
 UNUSABLE = "no GPU can be used"
 MISSING = f"{UNUSABLE}: install CuPy for your CUDA version (pip install cupy-cuda13x, or cupy-cuda12x)"
 HERE = Path(__file__).parents[2]
+
+
+@cache
+def assembled() -> TemporaryDirectory[str]:
+    """A folder for machine code, so that a process which takes the place of another need not assemble anew."""
+    return TemporaryDirectory(prefix="ptxmm-")
 
 
 class NoGpu(PtxmmError):
@@ -59,7 +68,7 @@ class Process:
         """A new process, which is not waited for."""
         here, there = Pipe()
         search = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "ptxmm.gpu.child", str(there.fileno()), str(number)]
+        command = [sys.executable, "-m", "ptxmm.gpu.child", str(there.fileno()), str(number), assembled().name]
         process = subprocess.Popen(
             command, pass_fds=[there.fileno()], env={**os.environ, "PYTHONPATH": search},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
@@ -100,7 +109,14 @@ class Process:
     def end(self) -> None:
         """Stop it, whatever it does."""
         self.outbox.put(None)
-        self.process.kill()
+        self._kill()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(10)
         self.connection.close()
+
+    def _kill(self) -> None:
+        """End it with the assemblers that it has started."""
+        if isinstance(self.process, subprocess.Popen) and self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()

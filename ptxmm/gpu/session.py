@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.jobs import Done, Job, Started
+from ptxmm.gpu.jobs import Done, Job, Passed, Started
 from ptxmm.gpu.log import Device
 from ptxmm.gpu.process import NoGpu, Process
 
@@ -63,13 +63,16 @@ class Session:
 
     def _answer(self, sent: deque[Job], spoilt: str = "") -> Answer:
         """What the first of the jobs came to; where a control made it fail, what it comes to alone."""
-        first, code = sent.popleft(), b""
-        answer: Started | Done | str = "the process ended"
+        first, code, its_own = sent.popleft(), b"", False
+        answer: Started | Passed | Done | str = "the process ended"
         try:
             self.running.device  # noqa: B018
             answer = self._next(LOADING, "its kernels were not loaded")
             if isinstance(answer, Started):
-                code = answer.code
+                code, its_own = answer.code, True
+                answer = self._next(GRACE, "a launch did not end")
+            if isinstance(answer, Passed):
+                its_own = False
                 answer = self._next(first.seconds * 2 + GRACE, "a launch did not end")
         except (EOFError, OSError):
             answer = "the process that launched it ended"
@@ -78,7 +81,7 @@ class Session:
             if not answer.fatal:
                 return replace(answer, spoilt=spoilt or answer.spoilt), code
         failed = answer.failed if isinstance(answer, Done) else str(answer)
-        by_itself = len(first.kernels) == 1 or (isinstance(answer, Done) and answer.alone)
+        by_itself = len(first.kernels) == 1 or (answer.alone if isinstance(answer, Done) else its_own)
         if not by_itself:
             sent.appendleft(first.alone())
         self._replace()
@@ -86,12 +89,12 @@ class Session:
             self.running.send(job)
         return (Done(first.number, failed=failed), code) if by_itself else self._answer(sent, failed)
 
-    def _next(self, seconds: float, otherwise: str) -> Started | Done | str:
+    def _next(self, seconds: float, otherwise: str) -> Started | Passed | Done | str:
         """What the process says next, or a sentence where it says nothing for so long."""
         if not self.running.connection.poll(seconds):
             return f"{otherwise} in {seconds:.0f} seconds"
         answer = self.running.connection.recv()
-        assert isinstance(answer, Started | Done)
+        assert isinstance(answer, Started | Passed | Done)
         return answer
 
     def _another(self) -> Process:

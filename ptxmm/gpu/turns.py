@@ -35,12 +35,16 @@ class Turn:
             self.launches = [sides.launch(0, None), *([sides.launch(None, control)] if control else [])]
 
     def calibrate(self, aim: float) -> float:
-        """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at."""
+        """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at.
+
+        Nothing is loaded meanwhile: the driver would wait with it for a launch that does not end, and this thread too.
+        """
         gpu = self.sides.gpu
-        first = gpu.event()
-        self.launch(1)
-        last = gpu.event()
-        gpu.wait(last)
+        with gpu.loading:
+            first = gpu.event()
+            self.launch(1)
+            last = gpu.event()
+            gpu.wait(last)
         seconds = max(1e-6, gpu.between(first, last) / len(self.launches))
         self.passes = int(min(PASSES, max(1, aim / seconds)))
         return seconds
