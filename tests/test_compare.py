@@ -12,7 +12,7 @@ from ptxmm.compare import Comparison, Standing, by_test, compare
 from ptxmm.gpu.controls import controls
 from ptxmm.gpu.log import Run
 from ptxmm.options import Options
-from ptxmm.program import Program
+from ptxmm.program import Addr, Program
 from ptxmm.states import enumerate_states
 from ptxmm.syntax.lit import read
 
@@ -156,6 +156,24 @@ def test_where_the_model_is_not_asked_to_the_end_the_answer_is_unknown() -> None
                   exists (A.r0 == 9000)""")
     found = compare((ran(test, {(9000,): 5}),), model("ptx-9.4"), Options(timeout=0.2))
     assert (found.standing, found.verdict) == (Standing.UNKNOWN, "unknown")
+
+
+def test_a_final_value_may_be_an_address_that_the_condition_names() -> None:
+    (test,) = read(
+        """ptx link .global .u64 a; .global .u64 top = 0;
+           thread A @ d0.c0.b0 { st.relaxed.gpu.global.u64 [top], &a; }
+           thread B @ d0.c1.b1 { ld.relaxed.gpu.global.u64 r, [top]; }
+           exists (B.r == &a && top == &a)""",
+        "link.lit",
+    )
+    a = test.address(Addr("a"))
+    seen = compared(ran(test, {(0, a): 7, (a, a): 5}))
+    assert (seen.standing, seen.rate and seen.rate.seen) == (Standing.SEEN, 5)
+    wrong = compared(ran(test, {(a, 0): 1}))
+    assert wrong.standing is Standing.FORBIDDEN_SEEN
+    ((state,), (question,)) = wrong.states, read(wrong.states[0].question, "question.lit")
+    assert not state.holds
+    assert not [s for s in enumerate_states(question, model("ptx-9.4"), OPTIONS).states if s.satisfies]
 
 
 def test_runs_are_joined_by_test_and_text() -> None:

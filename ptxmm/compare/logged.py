@@ -10,9 +10,9 @@ from ptxmm import execution
 from ptxmm.compare.standing import Contradiction, Seen
 from ptxmm.events import asked_leaves
 from ptxmm.gpu.log import Run
-from ptxmm.program import FinalMem, Program
+from ptxmm.program import Addr, Expr, FinalMem, FinalReg, Program
 from ptxmm.states import Leaf, column_name, columns
-from ptxmm.values import Possible, truth
+from ptxmm.values import Possible, Table, truth
 
 MERGED = "merged"
 WORST = (MERGED, "reordered by ptxas", "not audited", "as written")
@@ -67,15 +67,22 @@ def holds(program: Program, leaves: tuple[Leaf, ...], values: tuple[int, ...]) -
     if program.condition is None:
         return False
     known = {_bits(leaf): value for leaf, value in zip(leaves, values, strict=True)}
+
+    def value_of(leaf: Expr) -> Table:
+        return {program.address(leaf) if isinstance(leaf, Addr) else known[_bits(leaf)]: 1}
+
     try:
-        return truth(Possible(), program.condition.formula, lambda leaf: {known[_bits(leaf)]: 1}) == 1  # type: ignore[arg-type]
+        return truth(Possible(), program.condition.formula, value_of) == 1
     except KeyError:
         raise Contradiction("the condition asks for more than the log has columns for") from None
 
 
-def _bits(leaf: Leaf) -> tuple[object, ...]:
+def _bits(leaf: Expr) -> tuple[object, ...]:
     """What a column holds, whatever its type makes of it."""
-    return (leaf.name, leaf.offset, leaf.type.bits) if isinstance(leaf, FinalMem) else (leaf.thread, leaf.reg)
+    if isinstance(leaf, FinalMem):
+        return leaf.name, leaf.offset, leaf.type.bits
+    assert isinstance(leaf, FinalReg)
+    return leaf.thread, leaf.reg
 
 
 def worst_label(ran: list[Run]) -> str:
