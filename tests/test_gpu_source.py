@@ -102,6 +102,38 @@ def test_no_fence_stands_between_the_meeting_and_the_test() -> None:
         assert "acquire" not in start
 
 
+def ends(made: Kernel) -> str:
+    """What happens at the end of a pass, before the next one."""
+    return re.split(r"\nPLAYED_\d+:", made.text)[-1].split("bra PASS")[0]
+
+
+def test_a_thread_counts_itself_where_its_registers_alone_are_asked_for_and_a_pass_ends_without_a_meeting() -> None:
+    made = kernel(only(MP))
+    assert (made.meetings, made.result_bytes) == ((0,), 0)
+    assert "fence" not in ends(made)
+    assert "match.any.sync" in made.text.split("DONE1:")[1].split("bra PLAYED")[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("B.r0 == 1 && B.r1 == 0", "B.r0 == 1 && A.r0 == 0"),
+        ("B.r0 == 1 && B.r1 == 0", "B.r0 == 1 && x == 0"),
+        ("ld.weak.u32 r1, [x];", "ld.weak.u32 r1, [x]; st.weak.u32 [x], 2;"),
+        ("st.weak.u32 [x], 1;", "do { ld.relaxed.gpu.u32 r0, [f]; } while (r0 != 0); st.weak.u32 [x], 1;"),
+        ("st.weak.u32 [x], 1;", "red.relaxed.gpu.add.u32 [x], 1;"),
+    ],
+    ids=("two threads", "memory", "two writers", "a wait elsewhere", "initial values"),
+)
+def test_a_pass_ends_with_a_meeting_and_fences_where_more_than_the_registers_of_one_thread_is_asked_for(
+    before: str, after: str
+) -> None:
+    assert before in MP
+    made = kernel(only(MP.replace("{ st.weak", "{ r0 = 1; st.weak", 1).replace(before, after)))
+    assert made.meetings != (0,)
+    assert "fence.acq_rel.gpu" in ends(made)
+
+
 def test_a_second_access_to_a_location_goes_through_a_pointer_that_the_assembler_cannot_compare() -> None:
     made = kernel(only(MP.replace("[x];", "[x]; ld.weak.u32 r2, [x];").replace("&& B.r1", "&& B.r2 == 0 && B.r1")))
     first, second = re.findall(r"ld\.weak\.global\.u32 \w+, \[(\w+)\]", body(made, 1))

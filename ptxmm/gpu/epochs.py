@@ -61,6 +61,22 @@ def epochs(program: Program) -> Initial | None:
     return numbers if len(numbers) == len(values) else None
 
 
+def one_writer_each(program: Program) -> bool:
+    """Whether no word is stored to by two threads, in a test whose values tell rounds apart."""
+    writers: dict[tuple[str, int], int] = {}
+    for number, thread in enumerate(program.threads):
+        for store in thread.body:
+            if not isinstance(store, Store):
+                continue
+            assert isinstance(store.address, Addr)
+            name = program.physical(store.address.name).name
+            for place in range(len(store.values)):
+                word = (name, store.address.offset + place * store.type.size)
+                if writers.setdefault(word, number) != number:
+                    return False
+    return True
+
+
 def _formulas(program: Program) -> list[Expr]:
     asked = [program.condition.formula] if program.condition is not None else []
     return [*asked, *program.locations, *([program.filter] if program.filter is not None else [])]

@@ -42,7 +42,11 @@ class _Writer(Results):
             with body.into(body.pre):
                 preload(self.program, body)
         self.judged = [body for body in self.bodies if body.judged]
-        self.place_status()
+        self.observer = self.find_observer()
+        if self.observer is None:
+            self.place_status()
+        else:
+            self.places, self.result_bytes = {}, 0
         self._write()
         version = max(body.needs[0] for body in self.bodies)
         version = max(
@@ -117,11 +121,12 @@ class _Writer(Results):
             initialise_shared(self.program, self.layout, code, self._each(), everyone.threads)
             self._meet(everyone, ordered=True)
         self._rounds(everyone)
-        self._meet(everyone, ordered=True)
-        if self._asks_shared(everyone):
-            self.hand_over_shared(everyone.threads)
+        if self.observer is None:
             self._meet(everyone, ordered=True)
-        self._count()
+            if self._asks_shared(everyone):
+                self.hand_over_shared(everyone.threads)
+                self._meet(everyone, ordered=True)
+            self._count()
         add("add.u32 pass, pass, 1", f"setp.lt.u32 {more}, pass, passes", f"@{more} bra PASS")
 
     def _staged(self) -> None:
@@ -185,6 +190,8 @@ class _Writer(Results):
             busy(self.program, body)
             code.lines += [*body.main, *body.after]
             self.hand_over(body)
+            if body is self.observer:
+                self._counted({column: self.own(body, column) for column in self.columns}, self.own_status(body))
             add(f"bra {played}")
         add(f"{played}:")
         if self.layout.packed:
@@ -194,11 +201,15 @@ class _Writer(Results):
     # --- counting ----------------------------------------------------------------------------------------------------
 
     def _count(self) -> None:
-        code = self.code
+        """All rounds of a pass, shared among the roles."""
         loop = self.each_round("role")
         self.locate(turned=False)
-        values: dict[Column, tuple[str, ...]] = {column: self.final(column) for column in self.columns}
-        status = self.worst() if self.judged else None
+        self._counted({column: self.final(column) for column in self.columns}, self.worst() if self.judged else None)
+        self.close(loop, len(self.bodies))
+
+    def _counted(self, values: dict[Column, tuple[str, ...]], status: str | None) -> None:
+        """Count one final state."""
+        code = self.code
 
         def leaf(expr: Expr) -> Operand:
             if isinstance(expr, FinalReg | FinalMem):
@@ -219,4 +230,3 @@ class _Writer(Results):
         if self.program.filter is not None:
             flags["keeps"] = code.value(self.program.filter, PREDICATE, leaf)
         harness.count(code, self.layout, [w for words in values.values() for w in words], status, flags)
-        self.close(loop, len(self.bodies))
