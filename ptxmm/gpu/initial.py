@@ -7,20 +7,10 @@ from dataclasses import dataclass
 
 from ptxmm.gpu.code import PREDICATE, Code
 from ptxmm.gpu.layout import Layout, cta_of
+from ptxmm.gpu.maps import MAP_BYTES
 from ptxmm.program import Addr, Const, Object, Program, Space
 
-MAP_BYTES = 128
-
 Loop = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class MapShape:
-    """What a tensor map describes, in elements: a vector of `length` of `size` bytes each, read in boxes of `box`."""
-
-    size: int
-    length: int
-    box: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +64,6 @@ def global_objects(program: Program) -> list[Object]:
 def maps(program: Program) -> list[Object]:
     """The tensor maps, in the order of their templates."""
     return [item for item in program.objects if item.tensormap is not None]
-
-
-def map_shape(program: Program, item: Object) -> MapShape:
-    """The shape of what a tensor map describes."""
-    assert item.tensormap is not None
-    target = program.physical(item.tensormap.target)
-    length = item.tensormap.dims[0] if item.tensormap.dims else target.length
-    return MapShape(target.type.size, length, item.tensormap.box // target.type.size)
 
 
 def host_of(program: Program, item: Object) -> int:

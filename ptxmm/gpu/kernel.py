@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ptxmm.gpu import stress
 from ptxmm.gpu.columns import Column
-from ptxmm.gpu.initial import MapShape
 from ptxmm.gpu.layout import Layout
+from ptxmm.gpu.maps import Described
 
 ENTRY = "litmus"
 
@@ -49,7 +49,7 @@ class Kernel:
     version: tuple[int, int]
     target: str
     stamped: bool
-    maps: tuple[MapShape, ...]
+    maps: tuple[Described, ...]
     aliased: bool
 
     @property

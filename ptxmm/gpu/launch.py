@@ -8,10 +8,9 @@ from ptxmm.gpu import dependents
 from ptxmm.gpu.counting import Tally
 from ptxmm.gpu.device import Gpu
 from ptxmm.gpu.harness import COPIES, COUNTED, COUNTERS, KEYS, STATES, VALUES
-from ptxmm.gpu.initial import MAP_BYTES
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.log import Profile
-from ptxmm.gpu.maps import encoded
+from ptxmm.gpu.maps import MAP_BYTES, encoded
 from ptxmm.gpu.shape import Shape
 from ptxmm.gpu.stages import Stage
 from ptxmm.gpu.stress import FIRST, WORDS
@@ -49,7 +48,7 @@ class Side:
             buffer[:length].fill(0)
         self.templates = gpu.buffer(f"templates{place}", MAP_BYTES * max(1, len(kernel.maps)))
         for number, described in enumerate(kernel.maps):
-            content = gpu.numpy.frombuffer(encoded(described, self.memory.data.ptr), gpu.numpy.uint8)
+            content = gpu.numpy.frombuffer(encoded(described, self.start), gpu.numpy.uint8)
             self.templates[number * MAP_BYTES : (number + 1) * MAP_BYTES] = gpu.cupy.asarray(content)
         self.met = [0] * len(kernel.layout.stages)
         self.expected, self.launches = 0, 0
@@ -59,13 +58,17 @@ class Side:
         met = self.met[stage - 1] if 0 < stage <= len(self.met) else self.met[0]
         u32, u64, s = self.gpu.numpy.uint32, self.gpu.numpy.uint64, self.shape
         pointers = [b.data.ptr for b in (self.results, self.sync, self.table, self.scratch, self.templates)]
-        memory = -(-self.memory.data.ptr // 256) * 256
         return (
-            u64(memory), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers), u64(self.alias % (1 << 64)),
+            u64(self.start), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers), u64(self.alias % (1 << 64)),
             u32(self.gpu.epoch), u32(met % (1 << 32)), u32(s.units), u32(s.rounds), u32(passes), u32(s.turn),
             u32(PRELOADS[self.profile.preload]), u32(self.profile.busy), u64(PATIENCE), u32(seed % (1 << 32)),
             u32(stage),
         )  # fmt: skip
+
+    @property
+    def start(self) -> int:
+        """Where the arrays of the objects begin."""
+        return int(-(-self.memory.data.ptr // 256) * 256)
 
     def launched(self, passes: int) -> None:
         """Count a launch, or all launches of a pass."""

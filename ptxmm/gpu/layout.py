@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.stages import Stage, stages
 from ptxmm.program import (
-    AsyncCopy,
     Bar,
     Barrier,
     Branch,
@@ -150,8 +149,6 @@ def _ensure_one_grid(program: Program) -> None:
                 raise Unsupported("a thread exits before a barrier, and the harness needs it for the next round")
             if isinstance(statement, Foreign):
                 raise Unsupported(statement.reason)
-            if isinstance(statement, AsyncCopy) and len(statement.coordinates) > 1:
-                raise Unsupported("it copies boxes of several dimensions")
 
 
 def _aligned_lanes(program: Program) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
-from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, map_shape, maps
+from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, maps
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
+from ptxmm.gpu.maps import described
 from ptxmm.gpu.names import OPAQUE
 from ptxmm.gpu.participants import ensure_clusters_meet
 from ptxmm.gpu.preload import busy, preload
@@ -73,7 +74,7 @@ class _Writer(Results):
             version=version,
             target=name,
             stamped=self.initial is not None,
-            maps=tuple(map_shape(self.program, item) for item in maps(self.program)),
+            maps=tuple(described(self.program, item) for item in maps(self.program)),
             aliased=bool(self.program.views),
         )
 

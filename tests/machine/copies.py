@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from machine import mbarriers
+from machine.arithmetic import kind_of
 from machine.memory import Fault, Memory
 from machine.scheduler import Steps
+from machine.text import Unknown
+from ptxmm.boxes import stretches
+from ptxmm.tensor_maps import Shape
 
 if TYPE_CHECKING:
     from machine.grid import Thread
@@ -136,20 +141,52 @@ def aligned(size: int, *addresses: int) -> None:
         raise Fault(f"a bulk copy of {size} bytes at places that are not multiples of 16")
 
 
+ELEMENTS = {0: "u8", 1: "u16", 2: "u32", 3: "s32", 4: "u64", 5: "s64", 6: "f16", 7: "f32", 8: "f64", 9: "bf16"}
+"""The type of an element by CU_TENSOR_MAP_DATA_TYPE."""
+
+LAST = 120
+"""The word of a map that holds what is neither its address nor its shape, a byte each."""
+
+LEFT_OUT = {"swizzle_mode": LAST + 2, "fill_mode": LAST + 3}
+"""Bytes of fields that the machine follows only where they are 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A tensor map of one dimension, as the stand-in of the driver encodes it in 128 bytes."""
+    """A tensor map, as the stand-in of the driver encodes it: where an array is, and how boxes lie in it."""
 
     address: int
-    size: int
-    length: int
-    box: int
+    element: str
+    shape: Shape
 
     @classmethod
     def read(cls, memory: Memory, place: int) -> Map:
-        return cls(*(memory.load(place + 8 * word, 64) for word in range(4)))
+        words = [memory.load(place + 8 * word, 64) for word in range(15)]
+        kind, rank, *others = (memory.load(place + LAST + byte, 8) for byte in range(8))
+        if any(others):
+            raise Unknown("a tensor map with swizzling or filling")
+        element = ELEMENTS[kind]
+        shape = Shape(
+            kind_of(element).size, *map(tuple, (words[6 : 6 + rank], words[1 : 1 + rank], words[11 : 10 + rank]))
+        )
+        if shape.wrong:
+            raise Fault(f"a tensor map {shape.wrong}")
+        return cls(words[0], element, shape)
 
-    def inside(self, first: int) -> tuple[int, int, int]:
-        """Of a box: its first element that there is, how many there are, and how many are missing before them."""
-        start, end = max(0, first), min(self.length, first + self.box)
-        return start, max(0, end - start), start - first
+    @staticmethod
+    def written(address: int, kind: int, shape: Shape) -> bytes:
+        words = [0] * 16
+        for word, value in {0: address, **shape.words(), 15: kind | len(shape.dims) << 8}.items():
+            words[word] = value
+        return struct.pack("<16Q", *words)
+
+    def moves(self, corner: tuple[int, ...], near: int, *, out: bool) -> list[Move]:
+        """What a copy of a box moves from the array to shared memory at `near`, or out of there."""
+        found = []
+        for each in stretches(self.shape, corner):
+            there = self.address + (each.there or 0)
+            if out and each.there is not None:
+                found.append(Move(near + each.at, there, each.bytes, each.bytes))
+            elif not out:
+                found.append(Move(there, near + each.at, each.bytes if each.there is not None else 0, each.bytes))
+        return found

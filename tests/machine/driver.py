@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from machine.arithmetic import kind_of
+from machine.copies import ELEMENTS, Map
 from machine.device import Machine, compiled
 from machine.memory import ALIAS
+from ptxmm.tensor_maps import INNER, Shape
 
-SIZES = {0: 1, 1: 2, 2: 4, 4: 8}
-"""Bytes of an element by CU_TENSOR_MAP_DATA_TYPE."""
-
-MAP_BYTES = 128
 SERIALIZATION = 6
 """CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION."""
 
@@ -79,12 +77,17 @@ class Driver:
         return 0
 
     def cuTensorMapEncodeTiled(
-        self, start: Any, kind: Any, rank: Any, address: Any, length: Any, _strides: Any, box: Any, *_others: Any
+        self, start: Any, kind: Any, rank: Any, address: Any, dims: Any, strides: Any, box: Any, *_others: Any
     ) -> int:
-        if rank.value != 1:
+        sides, outer = range(rank.value), range(rank.value - 1)
+        shape = Shape(
+            kind_of(ELEMENTS[kind.value]).size, tuple(dims[n] for n in sides), tuple(box[n] for n in sides),
+            tuple(strides[n] for n in outer),
+        )  # fmt: skip
+        if shape.wrong or address.value % INNER:
             return 1
-        words = struct.pack("<4Q", address.value, SIZES[kind.value], length[0], box[0])
-        ctypes.memmove(start.value, words.ljust(MAP_BYTES, b"\0"), MAP_BYTES)
+        content = Map.written(address.value, kind.value, shape)
+        ctypes.memmove(start.value, content, len(content))
         return 0
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from machine.copies import LEFT_OUT
 from machine.rows_mbarrier import mbarrier, shared
 from machine.text import Instruction, Unknown
 from machine.translate import Row, Writer
-
-FIELDS = ("global_address", "", "global_dim", "box_dim")
-"""The words of a tensor map, as the stand-in of the driver encodes it."""
+from ptxmm.tensor_maps import FIRST
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
@@ -74,11 +73,10 @@ def _elements(instruction: Instruction, writer: Writer) -> None:
 
 
 def _tensor(instruction: Instruction, writer: Writer) -> None:
-    """Copies through a tensor map of one dimension, into shared memory or out of it."""
+    """Copies through a tensor map, into shared memory or out of it."""
     words, operands = instruction.words, list(instruction.operands)
-    if "1d" not in words:
-        raise Unknown("a tensor map of several dimensions")
-    out = words[words.index("1d") + 1] == "global"
+    dimensions = next(place for place, word in enumerate(words) if word in ("1d", "2d", "3d", "4d", "5d"))
+    out = words[dimensions + 1] == "global"
     box, other = (operands[0], operands[1]) if out else (operands[1], operands[0])
     map_, _, place = box.strip("[]").partition(",")
     told = "mbarrier::complete_tx::bytes" in words
@@ -86,22 +84,25 @@ def _tensor(instruction: Instruction, writer: Writer) -> None:
     mask = writer.read(operands[3]) if "multicast::cluster" in words else "None"
     op = next((word for word in words[3:] if word in REDUCTIONS), "")
     into = "shared::cluster" if "shared::cluster" in words else "shared::cta"
+    corner = "".join(f"number({each}, 32), " for each in writer.reads(place, 32))
     writer.line("yield")
     writer.line(
-        f"tensor(t, {out}, {writer.address(map_)}, number({writer.read(place.strip('{} '), 32)}, 32), "
+        f"tensor(t, {out}, {writer.address(map_)}, ({corner}), "
         f"{writer.address(other)}, {into!r}, {mbarrier}, {mask}, {op!r})"
     )
 
 
 def _replace(instruction: Instruction, writer: Writer) -> None:
-    """`tensormap.replace`: the fields that a map of one dimension has."""
+    """`tensormap.replace`: the address and the shape."""
     words, (address, *ordinal, value) = instruction.words, instruction.operands
-    if words[3] not in FIELDS or any(int(each, 0) for each in ordinal):
-        raise Unknown(f"the instruction `{instruction.mnemonic}` of tensor maps of several dimensions")
+    if words[3] not in FIRST and words[3] not in LEFT_OUT:
+        raise Unknown(f"the instruction `{instruction.mnemonic}` of tensor maps")
+    first, bits = (8 * FIRST[words[3]], 64) if words[3] in FIRST else (LEFT_OUT[words[3]], 8)
+    place = first + 8 * sum(int(each, 0) for each in ordinal)
     at = writer.address(address)
     at = at if "global" in words else f"t.shared({at}, own=True)" if "shared::cta" in words else f"t.generic({at})"
     writer.line("yield")
-    writer.line(f"store({at} + {8 * FIELDS.index(words[3])}, 64, {writer.read(value)})")
+    writer.line(f"store({at} + {place}, {bits}, {writer.read(value)})")
 
 
 def _map_copy(instruction: Instruction, writer: Writer) -> None:

@@ -99,26 +99,25 @@ def elements(
 
 
 def tensor(
-    thread: Thread, out: bool, map_: int, first: int, other: int, into: str,
+    thread: Thread, out: bool, map_: int, corner: tuple[int, ...], other: int, into: str,
     mbarrier: int | None, mask: int | None, op: str,
 ) -> None:  # fmt: skip
-    """Start a copy of a box: what lies outside the vector is not written, and reads as zeros."""
+    """Start a copy of a box: what lies outside the array is not written, and reads as zeros."""
     if other & OFFSETS & TILE - 1:
         raise Fault(f"a tensor copy at {other:#x} of shared memory, no multiple of {TILE}")
     described = Map.read(thread.memory, thread.generic(map_))
-    start, count, missing = described.inside(first)
-    size, there = described.size, described.address + start * described.size
+    if len(corner) != len(described.shape.dims):
+        raise Fault(f"{len(corner)} coordinates for a tensor map of {len(described.shape.dims)} dimensions")
     if out:
-        near = thread.shared(other, own=True) + missing * size
-        change = _reduction(thread, op, f"u{8 * size}") if op else None
-        moves = [Move(near, there, count * size, count * size)]
+        if min(corner) < 0:
+            raise Fault(f"a tensor store of a box that begins at {corner}")
+        change = _reduction(thread, op, described.element) if op else None
+        moves = described.moves(corner, thread.shared(other, own=True), out=True)
         thread.copies.move(moves, thread.copies.bulk, lambda: None, change)
         return
-    box = described.box * size
     for near, told in _ends(thread, into, other, mbarrier, mask):
-        behind = near + missing * size
-        moves = [Move(there, behind, count * size, box - missing * size), Move(there, near, 0, missing * size)]
-        thread.copies.move(moves, None, _completion(thread, told, box), None)
+        moves = described.moves(corner, near, out=False)
+        thread.copies.move(moves, None, _completion(thread, told, described.shape.bytes), None)
 
 
 def copied(thread: Thread, target: int, source: int, size: int) -> None:

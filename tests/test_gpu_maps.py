@@ -1,0 +1,85 @@
+"""Tensor maps of kernels: what the driver is asked for, and what copies through them move on the machine of the tests."""
+
+from __future__ import annotations
+
+import pytest
+from machine.runs import device, seen, states
+
+from ptxmm.arith import Type
+from ptxmm.enumeration.tiles import elements
+from ptxmm.errors import Unsupported
+from ptxmm.gpu.maps import MAP_BYTES, Described, described, encoded
+from ptxmm.program import Program
+from ptxmm.syntax.lit import read
+from ptxmm.tensor_maps import Shape
+
+LOADED = """ptx loaded
+.global .u32 a[48] = {%s};
+.global .tensormap D -> a %s acquired;
+.shared @ d0.c0.b0 .mbarrier m(1);
+.shared @ d0.c0.b0 .u32 s[16] = {99};
+thread A @ d0.c0.b0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], %d;
+    cp.async.bulk.tensor.%dd.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [D, {%s}], [m];
+    await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;
+}
+locations [%s]
+"""
+REDUCED = """ptx reduced
+.global .%s a[8] = {5, 5, 5, 5, 5, 5, 5, 5};
+.global .tensormap D -> a dims(4, 2) box(4, 1) acquired;
+.shared @ d0.c0.b0 .%s s[4] = {-1, -1, -1, -1};
+thread A @ d0.c0.b0 {
+    cp.reduce.async.bulk.tensor.2d.global.shared::cta.max.tile.bulk_group [D, {0, 1}], [s];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+}
+locations [a[0]; a[4]]
+"""
+BOXES = {
+    "inside": (Shape(4, (8, 6), (4, 2), (32,)), (4, 1)),
+    "over an edge": (Shape(4, (8, 3), (4, 2), (48,)), (6, 2)),
+    "below 0": (Shape(4, (8, 3), (4, 3), (48,)), (-2, -1)),
+    "outside": (Shape(4, (8, 6), (4, 2), (32,)), (8, 0)),
+    "three dimensions": (Shape(4, (4, 2, 3), (4, 2, 2), (16, 64)), (0, 1, 1)),
+    "five dimensions": (Shape(4, (4, 2, 2, 1, 3), (4, 1, 2, 1, 2), (16, 32, 64, 64)), (0, 1, 1, 0, 1)),
+}
+
+
+def only(text: str) -> Program:
+    (program,) = read(text, "test.lit")
+    return program
+
+
+def listed(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_a_box_is_loaded_row_by_row_with_zeros_for_what_lies_outside_the_array(name: str) -> None:
+    shape, corner = BOXES[name]
+    dims = f"dims({listed(shape.dims)}) box({listed(shape.box)}) strides({listed(shape.strides)})"
+    count = shape.bytes // 4
+    shown = "; ".join(f"s[{n}]" for n in range(count))
+    text = LOADED % (listed(tuple(range(1, 49))), dims, shape.bytes, len(corner), listed(corner), shown)
+    expected = tuple(0 if at is None else at // 4 + 1 for at in elements(shape, corner))
+    assert states(seen(only(text), warps=1, passes=1)[0]) == {expected}
+
+
+@pytest.mark.parametrize(("kind", "larger"), [("u32", 0xFFFFFFFF), ("s32", 5)])
+def test_a_reduction_takes_elements_for_what_the_array_holds(kind: str, larger: int) -> None:
+    assert states(seen(only(REDUCED % (kind, kind)), warps=1, passes=1)[0]) == {(5, larger)}
+
+
+def test_a_map_is_encoded_with_all_its_dimensions_and_one_that_the_driver_refuses_is_a_failure_of_its_test() -> None:
+    shape = Shape(4, (6, 2), (4, 2), (32,))
+    with device():
+        assert len(encoded(Described(2, shape), 0x7F0000000000)) == MAP_BYTES
+        with pytest.raises(RuntimeError, match="the driver makes no tensor map"):
+            encoded(Described(2, Shape(4, (6, 2), (3, 2), (32,))), 0x7F0000000000)
+
+
+def test_elements_that_no_tensor_map_has_are_refused() -> None:
+    test = only("ptx wide\n.global .b128 a[2];\n.global .tensormap D -> a;\nthread A @ d0.c0.b0 { }\nexists (0 == 0)")
+    assert test.physical("a").type == Type("b", 128)
+    with pytest.raises(Unsupported, match="elements of 16 bytes"):
+        described(test, test.physical("D"))
