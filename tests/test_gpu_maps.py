@@ -1,4 +1,4 @@
-"""Tensor maps of kernels: what the driver is asked for, and what copies through them move on the machine of the tests."""
+"""Tensor maps of kernels: what the driver is asked for, and what copies through them move on the tests' machine."""
 
 from __future__ import annotations
 
