@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ptxmm.arith import PRED
 from ptxmm.gpu.code import PREDICATE, Code, width
-from ptxmm.gpu.epochs import VALUES, Initial
-from ptxmm.gpu.operands import Operands, is_expression
+from ptxmm.gpu.epochs import VALUES
+from ptxmm.gpu.kept import Kept, thrown_away
+from ptxmm.gpu.operands import is_expression
 from ptxmm.gpu.participants import participants
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
@@ -21,7 +19,6 @@ from ptxmm.program import (
     Assume,
     AsyncCopy,
     AsyncStore,
-    Atomic,
     Branch,
     Const,
     CopyArrive,
@@ -29,8 +26,6 @@ from ptxmm.program import (
     Expr,
     Label,
     Load,
-    MbarrierArrive,
-    MbarrierInit,
     Nop,
     Reg,
     Statement,
@@ -56,10 +51,9 @@ COPIES = (AsyncCopy, AsyncStore, CopyArrive)
 
 
 @dataclass(slots=True)
-class Body(Operands):
+class Body(Kept):
     """One thread while it is written into `code`: `main` is what it does when the threads have met, `after` follows."""
 
-    initial: Initial | None
     main: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     needs: Requirement = ((7, 0), 70)
@@ -87,27 +81,13 @@ class Body(Operands):
                 self.code.add(f"mov.u64 {self.code.register(f'begun{self.number}', 64)}, %clock64")
             named = participants(self.program, self.number)
             for at, statement in enumerate(body):
-                self._statement(named.get(at, statement), at, labels)
+                self._statement(named.get(at, statement), at, labels, thrown_away(body, at))
         with self.into(self.after):
             self._end()
 
-    @contextmanager
-    def into(self, lines: list[str]) -> Iterator[None]:
-        before, self.code.lines = self.code.lines, lines
-        try:
-            yield
-        finally:
-            self.code.lines = before
-
     def _start(self) -> None:
         for name in self.thread.types:
-            bits = width(self.type_of(name))
-            first = self.thread.init.get(name, Const(0))
-            if bits == PREDICATE:
-                self.code.add(f"setp.ne.u32 {self.register(name)}, 0, {int(first != Const(0))}")
-            else:
-                value = self.code.value(first, bits, self.leaf)
-                self.code.add(f"mov.b{bits} {self.register(name)}, {value}")
+            self.set(self.register(name), width(self.type_of(name)), self.thread.init.get(name, Const(0)))
         if self.judged:
             self.code.add(f"mov.b32 {self.code.register(f'status{self.number}', 32)}, {FINISHED}")
 
@@ -126,7 +106,7 @@ class Body(Operands):
 
     # --- statements --------------------------------------------------------------------------------------------------
 
-    def _statement(self, statement: Statement, at: int, labels: dict[str, int]) -> None:
+    def _statement(self, statement: Statement, at: int, labels: dict[str, int], lost: tuple[str, ...]) -> None:
         add, code = self.code.add, self.code
         guard = code.value(statement.guard, PREDICATE, self.leaf) if statement.guard is not None else ""
         when = f"@{guard} " if guard else ""
@@ -150,7 +130,7 @@ class Body(Operands):
                 if text.startswith("nanosleep.u32"):
                     add(f"{when}nanosleep.u32 {self._pause(text.removeprefix('nanosleep.u32').strip(' ;'))}")
             case _:
-                self._instruction(statement, Reg(guard) if guard else None)
+                self._instruction(statement, Reg(guard) if guard else None, lost)
 
     def _pause(self, operand: str) -> str:
         """For how long to sleep: a number, a register, or a guess, since it decides nothing."""
@@ -162,7 +142,7 @@ class Body(Operands):
         self.code.add(f"mov.u64 {now}, %clock64", f"sub.s64 {now}, {now}, begun{self.number}")
         self.code.add(f"setp.gt.u64 {late}, {now}, patience", f"@{late} bra STUCK{self.number}")
 
-    def _instruction(self, statement: Statement, guard: Expr | None) -> None:
+    def _instruction(self, statement: Statement, guard: Expr | None, lost: tuple[str, ...]) -> None:
         space = self.space(statement)
         need = requirement(statement, space)
         self.needs = max(self.needs[0], need[0]), max(self.needs[1], need[1])
@@ -176,7 +156,7 @@ class Body(Operands):
             if each.name in ADDRESSES:
                 changes[each.name] = self.address(old, self.window(statement, each.name, space))
             elif each.name == "dst":
-                changes["dst"] = self._results(statement, old)
+                changes["dst"] = self.results(statement, old, lost)
             elif each.name == "pred" and isinstance(old, str):
                 changes["pred"] = self.register(old)
             elif isinstance(old, tuple) and old and not isinstance(old[0], str):
@@ -185,27 +165,11 @@ class Body(Operands):
                 changes[each.name] = self.operand(statement, each.name, old)
         if self.initial is not None and isinstance(statement, Store):
             changes["values"] = tuple(Reg(self._stamped(value)) for value in statement.values)
-        sink = self._sink(statement)
-        self.code.add(ptx(replace(statement, **changes), space=space, sink=sink))
+        self.code.add(ptx(replace(statement, **changes), space=space, sink=self.sink(statement)))
         if self.initial is not None and isinstance(statement, Load):
             self._loaded(statement, changes["dst"], guard)
-
-    def _results(self, statement: Statement, old: Any) -> Any:
-        if self.initial is not None and isinstance(statement, Load):
-            return tuple(self.code.fresh(32) if name is not None else None for name in old)
-        if isinstance(old, tuple):
-            return tuple(self.register(name) if name is not None else None for name in old)
-        return self.register(old)
-
-    def _sink(self, statement: Statement) -> str:
-        match statement:
-            case Load(type=type_) | Atomic(type=type_):
-                bits = width(type_)
-            case MbarrierArrive() | MbarrierInit():
-                return "_"
-            case _:
-                bits = width(PRED)
-        return self.code.register(f"sink{bits}", bits)
+            return
+        self.keep(lost)
 
     # --- epochs ------------------------------------------------------------------------------------------------------
 
