@@ -9,6 +9,8 @@ from ptxmm.arith import Type
 from ptxmm.enumeration.tiles import elements
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.maps import MAP_BYTES, Described, described, encoded
+from ptxmm.gpu.parameters import ROOM
+from ptxmm.gpu.source import kernel
 from ptxmm.program import Program
 from ptxmm.syntax.lit import read
 from ptxmm.tensor_maps import Shape
@@ -34,6 +36,19 @@ thread A @ d0.c0.b0 {
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
 }
 locations [a[0]; a[4]]
+"""
+GIVEN = """ptx given
+.global .u32 other;
+.global .u32 a[4];
+.param .tensormap P -> a;
+.param .tensormap Q -> a;
+.shared @ d0.c0.b0 .u32 s[4] = {1, 2, 3, 4};
+thread A @ d0.c0.b0 { %s }
+locations [a[0]; a[3]]
+"""
+STORED = """
+    cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%s, {0}], [s];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
 """
 BOXES = {
     "inside": (Shape(4, (8, 6), (4, 2), (32,)), (4, 1)),
@@ -68,6 +83,40 @@ def test_a_box_is_loaded_row_by_row_with_zeros_for_what_lies_outside_the_array(n
 @pytest.mark.parametrize(("kind", "larger"), [("u32", 0xFFFFFFFF), ("s32", 5)])
 def test_a_reduction_takes_elements_for_what_the_array_holds(kind: str, larger: int) -> None:
     assert states(seen(only(REDUCED % (kind, kind)), warps=1, passes=1)[0]) == {(5, larger)}
+
+
+def test_each_copy_of_a_test_goes_through_a_kernel_parameter_of_its_own() -> None:
+    test = only(GIVEN % (STORED % "P"))
+    (counted,) = seen(test, multiprocessors=6, passes=2)
+    assert states(counted) == {(1, 4)}
+    assert 32 < counted.instances <= 2 * ROOM
+    made = kernel(test)
+    assert ".param .align 64 .b8 in0_parameter0[12288]" in made.text
+    assert made.parameters == ((Described(2, Shape(4, (4,), (4,))), 1),)
+    assert not made.maps
+
+
+def test_a_control_has_parameters_of_its_own() -> None:
+    test = only(GIVEN % (STORED % "P"))
+    found = seen(test, only(GIVEN % (STORED % "P").replace("wait_group 0", "wait_group.read 0")), multiprocessors=6)
+    assert [states(counted) for counted in found] == [{(1, 4)}, {(1, 4)}]
+
+
+@pytest.mark.parametrize(("code", "reason"), [
+    (STORED % "P" + STORED % "Q", "several tensor maps that are kernel parameters"),
+    ("ld.weak.param.u64 r, [P];", "uses kernel parameters otherwise"),
+    ("mov.u64 r, &P;", "uses kernel parameters otherwise"),
+])  # fmt: skip
+def test_kernel_parameters_that_are_no_tensor_map_of_copies_are_refused(code: str, reason: str) -> None:
+    with pytest.raises(Unsupported, match=reason):
+        kernel(only(GIVEN % code))
+
+
+def test_a_kernel_parameter_that_nothing_uses_is_none() -> None:
+    assert (
+        ".align"
+        not in kernel(only(GIVEN % "st.weak.global.u32 [other], 1;")).text.split(".maxntid")[0].split("entry")[1]
+    )
 
 
 def test_a_map_is_encoded_with_all_its_dimensions_and_one_that_the_driver_refuses_is_a_failure_of_its_test() -> None:

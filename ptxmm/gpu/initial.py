@@ -62,8 +62,8 @@ def global_objects(program: Program) -> list[Object]:
 
 
 def maps(program: Program) -> list[Object]:
-    """The tensor maps, in the order of their templates."""
-    return [item for item in program.objects if item.tensormap is not None]
+    """The tensor maps that the harness writes, in the order of their templates."""
+    return [item for item in program.objects if item.tensormap is not None and item.space is not Space.PARAM]
 
 
 def host_of(program: Program, item: Object) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptxmm.gpu import stress
+from ptxmm.gpu import parameters, stress
 from ptxmm.gpu.columns import Column
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.maps import Described
@@ -34,7 +34,8 @@ class Kernel:
     `meetings` is how often a team meets in each launch of a pass beyond once a round. `result_bytes` are those of a
     copy's results, `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many
     words of 64 bits each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps
-    describe, `aliased` that global memory has a second address.
+    describe, `parameters` those that are parameters of the kernel, each with the number of its array among those in
+    global memory; `aliased` says that global memory has a second address.
     """
 
     registers: tuple[str, ...]
@@ -50,6 +51,7 @@ class Kernel:
     target: str
     stamped: bool
     maps: tuple[Described, ...]
+    parameters: tuple[tuple[Described, int], ...]
     aliased: bool
 
     @property
@@ -79,13 +81,20 @@ def entry(*kernels: Kernel) -> Entry:
     lines = [f".version {major}.{minor}", f".target {target}", ".address_size 64", ""]
     if any(kernel.layout.shared for kernel in kernels):
         lines += [".extern .shared .align 128 .b8 dynamic[];", ""]
-    lines += [f".visible .entry {ENTRY}(", ",\n".join(_parameters(len(kernels))), ")"]
+    lines += [f".visible .entry {ENTRY}(", ",\n".join(_parameters(len(kernels), len(first.parameters))), ")"]
     lines.append(f".maxntid {first.threads}, 1, 1")
     if first.cluster_size > 1:
         lines += [".explicitcluster", f".reqnctapercluster {first.cluster_size}, 1, 1"]
     lines += ["{", *_division(len(kernels), first.cluster_size)]
     for number, kernel in enumerate(kernels):
-        lines += [f"KERNEL{number}:", "{", *kernel.registers, *_arguments(min(number, 1)), *kernel.lines, "}"]
+        lines += [
+            f"KERNEL{number}:",
+            "{",
+            *kernel.registers,
+            *_arguments(min(number, 1), len(first.parameters)),
+            *kernel.lines,
+            "}",
+        ]
     return Entry(kernels, "\n".join([*lines, *stress.lines(), "}"]) + "\n")
 
 
@@ -94,17 +103,19 @@ def _rank(target: str) -> tuple[int, str]:
     return int(number), target
 
 
-def _parameters(kernels: int) -> Iterator[str]:
+def _parameters(kernels: int, maps: int) -> Iterator[str]:
     for place in range(min(kernels, 2)):
         yield from (f"    .param .u{bits} in{place}_{name}" for name, bits in PARAMETERS)
+        yield from parameters.declared(place, maps)
     yield from (f"    .param .u{bits} in_{name}" for name, bits in DIVISION)
 
 
-def _arguments(place: int) -> Iterator[str]:
+def _arguments(place: int, maps: int) -> Iterator[str]:
     """The registers of a kernel's parameters, at one of two places in the parameters of the launch."""
     for name, bits in PARAMETERS:
         yield f"    .reg .b{bits} {name};"
         yield f"    ld.param.u{bits} {name}, [in{place}_{name}];"
+    yield from parameters.registers(place, maps)
 
 
 def _division(kernels: int, cluster_size: int) -> list[str]:

@@ -10,7 +10,8 @@ from ptxmm.gpu.device import Gpu
 from ptxmm.gpu.harness import COPIES, COUNTED, COUNTERS, KEYS, STATES, VALUES
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.log import Profile
-from ptxmm.gpu.maps import MAP_BYTES, encoded
+from ptxmm.gpu.maps import MAP_BYTES, Described, encoded
+from ptxmm.gpu.parameters import ROOM
 from ptxmm.gpu.shape import Shape
 from ptxmm.gpu.stages import Stage
 from ptxmm.gpu.stress import FIRST, WORDS
@@ -50,8 +51,16 @@ class Side:
         for number, described in enumerate(kernel.maps):
             content = gpu.numpy.frombuffer(encoded(described, self.start), gpu.numpy.uint8)
             self.templates[number * MAP_BYTES : (number + 1) * MAP_BYTES] = gpu.cupy.asarray(content)
+        self.parameters = [self._parameter(*each) for each in kernel.parameters]
         self.met = [0] * len(kernel.layout.stages)
         self.expected, self.launches = 0, 0
+
+    def _parameter(self, map_: Described, array: int) -> Any:
+        """A tensor map for each copy of the test, as one value."""
+        size = self.shape
+        first, copies = self.start + array * size.stride, size.instances
+        content = b"".join(encoded(map_, first + copy * size.slot) for copy in range(copies))
+        return self.gpu.numpy.frombuffer(content.ljust(ROOM * MAP_BYTES, b"\0"), f"V{ROOM * MAP_BYTES}")
 
     def arguments(self, passes: int, seed: int, stage: int) -> tuple[Any, ...]:
         """The parameters of the kernel for the next launch; where a pass has several, of one stage."""
@@ -62,7 +71,7 @@ class Side:
             u64(self.start), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers), u64(self.alias % (1 << 64)),
             u32(self.gpu.epoch), u32(met % (1 << 32)), u32(s.units), u32(s.rounds), u32(passes), u32(s.turn),
             u32(PRELOADS[self.profile.preload]), u32(self.profile.busy), u64(PATIENCE), u32(seed % (1 << 32)),
-            u32(stage),
+            u32(stage), *self.parameters,
         )  # fmt: skip
 
     @property

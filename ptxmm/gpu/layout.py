@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.parameters import parameters
 from ptxmm.gpu.stages import Stage, stages
 from ptxmm.program import (
     Bar,
@@ -48,6 +49,7 @@ class Layout:
     the test is a warp and 32 copies run side by side; else one copy, and the lanes that play no part exit at the start.
     `teams` teams share a CTA of `warps` warps each. `shared` has the byte offset of each shared object in a copy's
     slot of `shared_size` bytes, the same in each CTA. `stages` are the launches that play the test, one in most cases.
+    `parameters` are tensor maps that are parameters of the kernel.
     """
 
     seats: tuple[Seat, ...]
@@ -59,6 +61,7 @@ class Layout:
     shared: dict[str, int]
     shared_size: int
     stages: tuple[Stage, ...]
+    parameters: tuple[str, ...] = ()
 
     @property
     def dependent(self) -> bool:
@@ -101,7 +104,7 @@ def layout(program: Program) -> Layout:
     warps = max(seat.warp for _, seat in seats) + 1
     meets = any(isinstance(s, Barrier | ClusterBarrier) for thread in program.threads for s in thread.body)
     shared, size = _shared(program)
-    launches = stages(program)
+    launches, given = stages(program), parameters(program)
     alone = any(stage.dependent for stage in launches)
     return Layout(
         seats=tuple(seat for _, seat in sorted(seats)),
@@ -109,10 +112,11 @@ def layout(program: Program) -> Layout:
         clusters=len(groups),
         cluster_size=max(map(len, groups.values())),
         warps=warps,
-        teams=1 if meets or alone else max(1, WARPS // warps),
+        teams=1 if meets or alone or given else max(1, WARPS // warps),
         shared=shared,
         shared_size=size,
         stages=launches,
+        parameters=given,
     )
 
 
@@ -135,7 +139,6 @@ def _ensure_one_grid(program: Program) -> None:
             "lanes of a warp meet in an `.aligned` instruction, for which they need one path",
         ),
         (any(o.space is Space.CONST for o in program.objects), "it has constant memory"),
-        (any(o.space is Space.PARAM for o in program.objects), "it has kernel parameters"),
         (program.conventions.named_instances, "its barriers name dynamic instances, which PTX has not"),
         (not program.threads, "it has no threads"),
     )

@@ -8,6 +8,8 @@ from ptxmm.arith import U32, Type
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.code import Code, Leaf, Operand, width
 from ptxmm.gpu.layout import Layout, cta_of
+from ptxmm.gpu.maps import MAP_BYTES
+from ptxmm.gpu.parameters import NAME
 from ptxmm.program import Addr, Expr, Place, Program, Reg, Space, Thread
 
 OPAQUE = 6
@@ -97,6 +99,9 @@ class Names:
             place = [o.name for o in self.program.objects if o.space is Space.GLOBAL].index(item.name)
             other = [f"    add.s64 {register}, {register}, alias;"] if name != item.name else []
             return [f"    mad.lo.s64 {register}, array, {place}, here;", *other]
+        if item.space is Space.PARAM:
+            array = NAME.format(self.layout.parameters.index(item.name))
+            return [f"    mad.wide.u32 {register}, slot_here, {MAP_BYTES}, {array};"]
         lines = [f"    add.s64 {register}, shared_here, {self.layout.shared[item.name]};"]
         assert item.owner is not None
         if kind == "generic":

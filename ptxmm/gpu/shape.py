@@ -8,6 +8,7 @@ from ptxmm.gpu.harness import HEADER, MEETING, STATES, VALUES
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.log import Profile
+from ptxmm.gpu.parameters import ROOM
 
 CTA = 256
 """Threads of the CTAs that `ctas_per_sm` counts."""
@@ -75,12 +76,14 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: i
     """The size of one of the `sides` of a launch where at most `occupancy` CTAs fit on a multiprocessor."""
     layout = kernel.layout
     units_ = max(1, units(layout, profile, chip, occupancy, sides))
+    if layout.parameters:
+        units_ = max(1, min(units_, ROOM // (layout.teams * layout.copies)))
     teams = units_ * layout.teams
     slot = max(profile.slot, 1 << (kernel.object_bytes - 1).bit_length())
     round_bytes = max(1, teams * layout.copies * slot * kernel.objects)
     wanted = (COLD if profile.working_set == "cold" else HOT) * chip.l2 / sides / round_bytes
     rounds = int(min(MOST_ROUNDS if layout.packed else MOST_ROUNDS_ALONE, max(1, wanted)))
-    if layout.dependent:
+    if layout.dependent or layout.parameters:
         rounds = 1
     if layout.slot:
         rounds = max(1, min(rounds, (SHARED // 4) // layout.slot))

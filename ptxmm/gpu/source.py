@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
-from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, maps
+from ptxmm.gpu.initial import Rounds, global_objects, host_of, initialise_global, initialise_shared, maps
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
-from ptxmm.gpu.maps import described
+from ptxmm.gpu.maps import Described, described
 from ptxmm.gpu.names import OPAQUE
+from ptxmm.gpu.parameters import VERSION
 from ptxmm.gpu.participants import ensure_clusters_meet
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
@@ -54,6 +57,7 @@ class _Writer(Results):
             version,
             (7, 8) if self.layout.shared or self.layout.cluster_size > 1 else (7, 0),
             (8, 3) if self._wide() else (7, 0),
+            VERSION if self.layout.parameters else (7, 0),
         )
         target = max(max(body.needs[1] for body in self.bodies), 70, 90 if self.layout.cluster_size > 1 else 70)
         if self.asynchronous or self.kernel_maps:
@@ -75,8 +79,17 @@ class _Writer(Results):
             target=name,
             stamped=self.initial is not None,
             maps=tuple(described(self.program, item) for item in maps(self.program)),
+            parameters=tuple(self._parameters()),
             aliased=bool(self.program.views),
         )
+
+    def _parameters(self) -> Iterator[tuple[Described, int]]:
+        """What the tensor maps that are parameters describe, and the number of the array."""
+        arrays = [item.name for item in global_objects(self.program)]
+        for name in self.layout.parameters:
+            item = self.program.physical(name)
+            assert item.tensormap is not None
+            yield described(self.program, item), arrays.index(item.tensormap.target)
 
     def _wide(self) -> bool:
         return 128 in self.code.declared.values()

@@ -144,10 +144,10 @@ def _convert(words: tuple[str, ...], values: Values) -> str:
 
 
 def _generic(words: tuple[str, ...], values: Values) -> str:
-    """`cvta`: from shared memory to the generic address space, and back."""
+    """`cvta`: from a state space to the generic address space, and back; shared memory has other addresses there."""
     if "to" in words:
         return f"t.into_space({words[2]!r}, {values[0]})"
-    return values[0] if "global" in words else f"{values[0]} | {WINDOW}"
+    return values[0] if "global" in words or "param" in words else f"{values[0]} | {WINDOW}"
 
 
 ROWS: dict[str, Row] = {

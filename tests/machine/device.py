@@ -20,7 +20,7 @@ from machine.scheduler import Hang, Scheduler
 from machine.started import CALLED
 from machine.streams import Stream
 from machine.text import Entry
-from machine.translate import Body, translated
+from machine.translate import PLAIN, Body, translated
 from machine.warps import ballot, same
 
 
@@ -44,6 +44,10 @@ class Settings:
         """Those of the environment variable `PTXMM_MACHINE`, an object of JSON."""
         given: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
         return cls(**given)
+
+
+Arguments = tuple[tuple[int, int], ...]
+"""What a kernel is given: each value as a number, with its width in bits."""
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +81,7 @@ class Machine:
         return self.streams.setdefault(number, Stream())
 
     def launch(
-        self, stream: int, text: str, shape: tuple[int, int], arguments: tuple[tuple[int, int], ...], dynamic: int,
+        self, stream: int, text: str, shape: tuple[int, int], arguments: Arguments, dynamic: int,
         *, dependent: bool = False,
     ) -> None:  # fmt: skip
         """Put a launch of `shape` CTAs and threads into a stream; each argument with its width in bits."""
@@ -88,17 +92,33 @@ class Machine:
         ctas, threads = shape
         if threads > entry.threads or ctas % entry.cluster:
             raise Fault(f"{ctas} CTAs of {threads} threads, in clusters of {entry.cluster}, at most {entry.threads}")
-        values = tuple(value for value, _ in arguments)
 
         def work(before: Grid | None, released: Callable[[], None], over: Callable[[], None]) -> Grid:
+            values, pieces = self._placed(arguments)
+
+            def ended() -> None:
+                for piece, size in pieces:
+                    self.memory.release(piece, size)
+                over()
+
             grid = Grid(
                 self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values),
-                released, over, before,
+                released, ended, before,
             )  # fmt: skip
             grid.start(self.random)
             return grid
 
         self.stream(stream).put(work, dependent=dependent)
+
+    def _placed(self, arguments: Arguments) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+        """Arguments as a kernel finds them, and the memory of those that are no numbers."""
+        values, pieces = [], []
+        for value, bits in arguments:
+            if bits > PLAIN:
+                pieces.append((self.memory.allocate(bits // 8), bits // 8))
+                self.memory.piece(*pieces[-1])[:] = value.to_bytes(bits // 8, "little")
+            values.append(pieces[-1][0] if bits > PLAIN else value)
+        return tuple(values), pieces
 
     def synchronize(self) -> None:
         """Run until every stream is empty."""

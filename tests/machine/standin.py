@@ -153,7 +153,8 @@ class Function:
         *, stream: Stream | None = None,
     ) -> None:  # fmt: skip
         assert grid[1:] == block[1:] == (1, 1)
-        arguments = tuple((int(each), 8 * each.dtype.itemsize) for each in args)
+        assert all(each.size == 1 for each in args)
+        arguments = tuple((int.from_bytes(each.tobytes(), "little"), 8 * each.dtype.itemsize) for each in args)
         machine.launch((stream or Stream.current[-1]).ptr, self.text, (grid[0], block[0]), arguments, shared_mem)
 
 

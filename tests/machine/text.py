@@ -139,10 +139,10 @@ def read_entry(text: str) -> Entry:
         raise Unknown("a module that is not one kernel")
     reader = _Reader()
     reader.body(found["body"])
-    parameters = re.findall(r"\.param\s+\.[busf](\d+)\s+(\w+)", found["parameters"])
+    parameters = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?\.[busf](\d+)\s+(\w+)(?:\[(\d+)\])?", found["parameters"])
     return Entry(
         name=found["name"],
-        parameters=tuple((name, int(bits)) for bits, name in parameters),
+        parameters=tuple((name, int(bits) * int(length or 1)) for bits, name, length in parameters),
         registers=reader.registers,
         code=tuple(reader.code),
         target=_one(r"\.target\s+(\w+)", found["head"], "sm_70"),

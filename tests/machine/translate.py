@@ -28,6 +28,9 @@ SPECIAL = {
 }  # fmt: skip
 """Special registers."""
 
+PLAIN = 64
+"""Bits of a parameter that is a number: a larger one is in memory, and its address is the argument."""
+
 GARBAGE = 0x5A5A_A5A5_C3C3_3C3C_5A5A_A5A5_C3C3_3C3C
 
 Body = Callable[["Thread", tuple[int, ...]], "Steps"]
@@ -62,6 +65,9 @@ class Writer:
             if "clock" in SPECIAL[operand]:
                 self.line("yield")
             return f"({SPECIAL[operand]})"
+        places = [name for name, bits in self.entry.parameters if bits > PLAIN]
+        if operand in places:
+            return f"arguments[{[name for name, _ in self.entry.parameters].index(operand)}]"
         if operand and operand == self.entry.shared:
             return "DYNAMIC"
         try:
