@@ -16,8 +16,9 @@ from ptxmm.cat import shipped_models
 from ptxmm.enumeration import outcomes
 from ptxmm.gpu.around import loops
 from ptxmm.gpu.controls import controls
+from ptxmm.gpu.waits import waits
 from ptxmm.gpu.weaker import shortfalls
-from ptxmm.program import Barrier, Fence, Load, MbarrierInit, Order, Program, Scope, Statement, WaitGroup
+from ptxmm.program import Barrier, Fence, Load, MbarrierInit, Nop, Order, Program, Scope, Statement, WaitGroup
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read
 from ptxmm.syntax.print_lit import to_lit
@@ -177,9 +178,14 @@ def test_barriers_go_where_nothing_counts_on_them_and_stay_where_a_loop_does() -
     looping = lit("""thread A @ d0.c0.b0 { st.weak.u32 [x], 1; bar.sync 0; fence.sc.gpu; }
                      thread B @ d0.c0.b0 { bar.sync 0; do { ld.relaxed.gpu.u32 r0, [x]; } while (r0 == 0); }""")
     assert kinds(straight) == {
-        "apart": ("A: barrier.cta.sync.aligned -> dropped", "B: barrier.cta.sync.aligned -> dropped")
+        "apart": ("A: barrier.cta.sync.aligned -> dropped", "B: barrier.cta.sync.aligned -> dropped"),
+        "headlong": (
+            "A: a pause before st.weak.u32",
+            "A: barrier.cta.sync.aligned -> dropped",
+            "B: barrier.cta.sync.aligned -> dropped",
+        ),
     }
-    assert kinds(looping) == {
+    assert {kind: changes for kind, changes in kinds(looping).items() if kind != "headlong"} == {
         "relaxed": ("A: fence.sc.gpu -> dropped",),
         "unwaited": ("B: ld.relaxed.gpu.u32 again and again -> once",),
     }
@@ -256,6 +262,70 @@ def test_without_its_wait_a_thread_finds_what_the_test_forbids(file: str, name: 
     asked = solver.Options()
     verdicts = [solver.check(one, model("ptx-9.4"), asked).verdict for one in (test, control)]
     assert verdicts in (["forbidden", "allowed"], ["holds", "fails"])
+
+
+def headlong(test: Program) -> Program:
+    return next(control.program for control in controls(test) if control.kind == "headlong")
+
+
+@pytest.mark.parametrize(
+    ("file", "variant"),
+    [
+        ("mbarrier/arrive-pipeline", "right"),
+        ("mbarrier/per-load", "elected-waits"),
+        ("mbarrier/raw-wait", "back-off"),
+        ("cluster/answer-chain", "direct"),
+        ("cluster/producer-tail", "right"),
+        ("async/cp-async-reuse", "right"),
+    ],
+)
+def test_where_nobody_waits_a_thread_finds_what_the_test_forbids(file: str, variant: str) -> None:
+    (test,) = [one for one in read_programs(LIBRARY / f"{file}.lit") if one.variant == variant]
+    asked = solver.Options()
+    verdicts = [solver.check(one, model("ptx-9.4"), asked).verdict for one in (test, headlong(test))]
+    assert verdicts == ["forbidden", "allowed"]
+    assert shortfalls(test, headlong(test))
+
+
+def test_where_nobody_waits_every_final_state_of_the_test_is_reached() -> None:
+    test = lit(WAITING % "")
+    for under in shipped_models():
+        few, many = (outcomes(one, model(under), OPTIONS) for one in (test, headlong(test)))
+        assert few.complete
+        assert many.complete
+        assert {state.values for state in few.states} < {state.values for state in many.states}
+
+
+def test_no_wait_is_left_where_nobody_waits() -> None:
+    for test in read_programs(LIBRARY / "mbarrier" / "arrive-pipeline.lit"):
+        assert all(waits(test, thread) for thread in test.threads)
+        assert not any(waits(headlong(test), thread) for thread in headlong(test).threads)
+
+
+def test_a_thread_pauses_before_what_others_wait_for_and_never_where_it_waits_itself() -> None:
+    test = lit("""thread A @ d0.c0.b0 { bar.sync 0; ld.weak.u32 r0, [x]; bar.sync 0; st.weak.u32 [f], 1; bar.sync 1; }
+                  thread B @ d0.c0.b0 { bar.sync 0; bar.sync 0; st.weak.u32 [x], 1; bar.sync 1; } exists (A.r0 == 1)""")
+    shapes = [[type(s).__name__ for s in thread.body] for thread in headlong(test).threads]
+    assert shapes == [["Barrier", "Nop", "Load", "Store"], ["Barrier", "Store"]]
+
+
+def test_barriers_around_the_making_of_an_mbarrier_stay_where_nobody_waits() -> None:
+    (test,) = [t for t in read_programs(LIBRARY / "mbarrier" / "per-load.lit") if t.variant == "elected-waits"]
+    for mine, its in zip(headlong(test).threads, test.threads, strict=True):
+        assert [s for s in mine.body if isinstance(s, Barrier)] == [s for s in its.body if isinstance(s, Barrier)]
+
+
+def test_pauses_make_a_test_neither_weaker_nor_stronger() -> None:
+    paused = changed(1, Nop(text="nanosleep.u32 20"), fence("acq_rel.gpu"), Nop(text="nanosleep.u32 20"))
+    assert not shortfalls(paused, MP)
+    assert not shortfalls(MP, paused)
+
+
+def test_a_loop_that_tries_a_compare_and_swap_may_try_it_in_pieces() -> None:
+    test = named(read_programs(LIBRARY / "protocols" / "cas-add.lit"), "cas-add[right]")
+    (pieces,) = [control.program for control in controls(test) if control.kind == "torn"]
+    verdicts = [solver.check(one, model("ptx-9.4"), solver.Options()).verdict for one in (test, pieces)]
+    assert verdicts == ["holds", "fails"]
 
 
 WAITING = """thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1; }

@@ -52,6 +52,16 @@ WISH = Wish((PROFILES["cold"],), 0.01, 0)
 Answer = Callable[[Job], Done | None]
 
 
+HANDED_OVER = """ptx handed-over
+.shared @ d0.c0.b0 .mbarrier m(1); .shared @ d0.c0.b0 .u32 s;
+thread A @ d0.c0.b0 { st.weak.shared.u32 [s], 1; mbarrier.arrive.shared::cta.b64 _, [m]; }
+thread B @ d0.c0.b0 {
+    await mbarrier.try_wait.parity.shared::cta.b64 [m], 0; ld.weak.shared.u32 r, [s];
+    mbarrier.arrive.shared::cta.b64 _, [m];
+}
+exists (B.r == 0)"""
+
+
 def only(text: str) -> Program:
     (program,) = read(text, "test.lit")
     return program
@@ -169,6 +179,27 @@ def test_a_control_that_does_not_end_costs_no_test() -> None:
     assert [run.skipped for run in found] == [None] * 3
     assert [run.control is None for run in found] == [False, True, False]
     assert "did not end" in (found[1].uncontrolled or "")
+
+
+def test_where_the_boldest_control_fails_the_others_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    audited: list[str] = []
+    monkeypatch.setattr("ptxmm.gpu.audit.audit_of", lambda text, code: audited.append(text) or Audit())
+    test, ran = only(HANDED_OVER), list[int]()
+
+    def answer(job: Job) -> Done:
+        ran.append(len(job.kernels))
+        if job.bold:
+            return Done(job.number, failed="the launch failed: an illegal instruction", fatal=True)
+        return played(job, *(tally(((r,), 100), holding=100 * (r == 0)) for r in [1] + [0] * (len(job.kernels) - 1)))
+
+    ((run,),) = run_all([test], answer, replace(WISH, audit=True))
+    kinds = [control.kind for control in prepared(test, "9.0", with_controls=True).controls]
+    assert kinds[-1] == "headlong"
+    assert ran == [len(kinds) + 1, len(kinds)]
+    assert run.uncontrolled is None
+    assert run.control is not None
+    assert len(run.tried) == len(kinds) - 2
+    assert [f"KERNEL{len(kinds)}:" in text for text in audited] == [False]
 
 
 def test_a_test_whose_first_pass_does_not_end_is_not_asked_again() -> None:

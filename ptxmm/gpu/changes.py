@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ptxmm.errors import Unsupported
-from ptxmm.gpu.around import Around
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import Branch, Load, MbarrierWait, Statement, Thread, read_by
 
@@ -24,10 +25,10 @@ def became(statement: Statement, new: Statement | None) -> str:
     return f"without {', '.join(sorted(lost))}" if lost else told(new)
 
 
-def wait_told(thread: Thread, index: int, nearby: list[Around]) -> list[str]:
-    """What becomes of a wait, told where it ends."""
+def wait_told(thread: Thread, index: int, gone: Collection[int]) -> list[str]:
+    """What becomes of a wait, told where it ends, with the numbers of the instructions that are `gone`."""
     if not isinstance(thread.body[index], Branch):
         return []
     test = next(n for n in range(index, -1, -1) if isinstance(thread.body[n], Load | MbarrierWait))
-    what = "dropped" if nearby[test].skippable else "once"
+    what = "dropped" if test in gone else "once"
     return [f"{thread.name}: {told(thread.body[test])} again and again -> {what}"]

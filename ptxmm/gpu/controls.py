@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ptxmm.errors import InputError, PtxmmError, Unsupported
-from ptxmm.gpu.around import Around, loops, surroundings
+from ptxmm.gpu.around import Around, surroundings
 from ptxmm.gpu.changes import became, told, wait_told
+from ptxmm.gpu.headlong import headlong, without
 from ptxmm.gpu.independent import without_dependencies
-from ptxmm.gpu.torn import pieces
+from ptxmm.gpu.torn import may_tear, torn
 from ptxmm.gpu.weaker import shortfalls
 from ptxmm.isa import form_of
 from ptxmm.isa_text import mnemonic
@@ -54,7 +55,11 @@ class Control:
     changes: tuple[str, ...]
 
 
+Surrounded = Mapping[str, list[Around]]
 Weakening = Callable[[Statement, Around], Statement | None]
+Weakened = Callable[[Thread, list[str]], Thread]
+Making = Callable[[Program, Surrounded], Weakened]
+"""From a test, and what is around its instructions, to the making of a weaker thread, which adds to the changes."""
 
 
 def controls(program: Program) -> tuple[Control, ...]:
@@ -74,14 +79,14 @@ def controls(program: Program) -> tuple[Control, ...]:
     """
     found: dict[Program, Control] = {}
     surrounded = {thread.name: surroundings(program, thread) for thread in program.threads}
-    for kind, weakening in KINDS.items():
-        made = _made(program, kind, _torn if weakening is None else partial(_thread, surrounded, weakening))
-        if made.changes and made.program not in found and (weakening is not None or _tears(program)):
+    for kind, making in KINDS.items():
+        made = _made(program, kind, making(program, surrounded))
+        if made.changes and made.program not in found:
             found[made.program] = made
     return tuple(found.values())
 
 
-def _made(program: Program, kind: str, weakened: Callable[[Thread, list[str]], Thread]) -> Control:
+def _made(program: Program, kind: str, weakened: Weakened) -> Control:
     changes: list[str] = []
     threads = tuple(weakened(thread, changes) for thread in program.threads)
     control = Control(kind, replace(program, threads=threads, expects=()), tuple(changes))
@@ -90,32 +95,18 @@ def _made(program: Program, kind: str, weakened: Callable[[Thread, list[str]], T
     return control
 
 
-def _tears(program: Program) -> bool:
-    """Whether atomic operations may be in pieces: no loop counts on them, and the test says what a final state is."""
+def _tearing(program: Program, _surrounded: Surrounded) -> Weakened:
+    """Atomic operations in pieces, where the test says what a final state is."""
     asks = program.condition is not None or program.locations or program.filter is not None
-    return bool(asks) and not any(loops(thread) for thread in program.threads)
+    return torn if asks and may_tear(program) else lambda thread, _changes: thread
 
 
-def _torn(thread: Thread, changes: list[str]) -> Thread:
-    """Every atomic operation is a load and a store, between which others may write."""
-    body, types = list[Statement](), dict(thread.types)
-    for index, statement in enumerate(thread.body):
-        old, new = (_fresh(f"{stem}{index}", types) for stem in ("old", "new"))
-        made = pieces(statement, old, new) if isinstance(statement, Atomic) else None
-        body += [statement] if made is None else [replace(one, text=told(one)) for one in made]
-        if made is not None and isinstance(statement, Atomic):
-            types |= {old: statement.type, new: statement.type}
-            changes.append(f"{thread.name}: {told(statement)} -> a load and a store")
-    return replace(thread, body=tuple(body), types=types)
+def _each(weakening: Weakening) -> Making:
+    """The making of a control whose instructions change one by one."""
+    return lambda _program, surrounded: partial(_thread, surrounded, weakening)
 
 
-def _fresh(name: str, types: Mapping[str, object]) -> str:
-    while name in types:
-        name += "_"
-    return name
-
-
-def _thread(surrounded: Mapping[str, list[Around]], weakening: Weakening, thread: Thread, changes: list[str]) -> Thread:
+def _thread(surrounded: Surrounded, weakening: Weakening, thread: Thread, changes: list[str]) -> Thread:
     body, late = list[Statement](), list[Statement]()
     straight = not any(isinstance(s, Branch | Exit) for s in thread.body)
     nearby = surrounded[thread.name]
@@ -127,12 +118,26 @@ def _thread(surrounded: Mapping[str, list[Around]], weakening: Weakening, thread
         elif new is not None:
             body.append(replace(new, text=told(replace(new, text=""))) if new != statement else statement)
         if new is None and around.skippable:
-            changes += wait_told(thread, index, nearby)
+            changes += wait_told(thread, index, {n for n, one in enumerate(nearby) if one.skippable})
         elif new != statement and not isinstance(statement, WaitGroup):
             changes.append(f"{thread.name}: {told(statement)} -> {became(statement, new)}")
     if late and thread.body[-len(late) :] != tuple(late):
         changes.extend(f"{thread.name}: {told(statement)} -> at the end" for statement in late)
     return replace(thread, body=(*body, *late))
+
+
+def _rushing(program: Program, surrounded: Surrounded) -> Weakened:
+    """Nobody waits, for others or for copies; what others wait for in the test comes late; the rest is relaxed."""
+    found = headlong(program)
+
+    def rushed(thread: Thread, changes: list[str]) -> Thread:
+        if thread.name not in found:
+            return thread
+        weaker = [_relaxed(s, around) for s, around in zip(thread.body, surrounded[thread.name], strict=True)]
+        whole = (new if new is None or _is_ptx(new) else old for new, old in zip(weaker, thread.body, strict=True))
+        return without(thread, found[thread.name], tuple(whole), changes)
+
+    return rushed
 
 
 def _is_ptx(statement: Statement) -> bool:
@@ -221,12 +226,15 @@ def _unwaited(statement: Statement, around: Around) -> Statement | None:
     return None if around.skippable else statement
 
 
-KINDS: dict[str, Weakening | None] = {
-    "relaxed": _relaxed,
-    "apart": _apart,
-    "torn": None,
-    "independent": _independent,
-    "narrowed": _narrowed,
-    "weak": _weak,
-    "unwaited": _unwaited,
+KINDS: dict[str, Making] = {
+    "relaxed": _each(_relaxed),
+    "apart": _each(_apart),
+    "torn": _tearing,
+    "independent": _each(_independent),
+    "narrowed": _each(_narrowed),
+    "weak": _each(_weak),
+    "unwaited": _each(_unwaited),
+    "headlong": _rushing,
 }
+BOLD = "headlong"
+"""The last kind: where nobody waits, an mbarrier may be used beyond what it counts, and the chip may refuse."""

@@ -14,7 +14,7 @@ class Job:
     """A test and its controls, in one entry, for `seconds` over all profiles.
 
     `failing` says that what is looked for is that the formula does not hold; `audited` that the machine code is asked
-    for.
+    for; `bold` that the last control may break what its test keeps, so that a launch fails.
     """
 
     number: int
@@ -24,6 +24,7 @@ class Job:
     seed: int
     failing: bool = False
     audited: bool = False
+    bold: bool = False
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -32,7 +33,11 @@ class Job:
 
     def alone(self) -> Job:
         """The test without controls."""
-        return replace(self, entry=entry(self.kernels[0]))
+        return replace(self, entry=entry(self.kernels[0]), bold=False)
+
+    def safer(self) -> Job:
+        """The test without its bold control, or else without all."""
+        return replace(self, entry=entry(*self.kernels[:-1]), bold=False) if self.bold else self.alone()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class Done:
     """What each profile of a job came to; or what failed.
 
     `fatal` says that the process cannot go on, `alone` that it was the test's own fault. `spoilt` says why the
-    test ran without its controls.
+    test ran without controls; `kernels` is the number of kernels that ran, where not all did.
     """
 
     number: int
@@ -83,3 +88,4 @@ class Done:
     fatal: bool = False
     alone: bool = False
     spoilt: str = ""
+    kernels: int = 1

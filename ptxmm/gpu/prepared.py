@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ptxmm.errors import Unsupported
-from ptxmm.gpu.controls import Control, controls
+from ptxmm.gpu.controls import BOLD, Control, controls
 from ptxmm.gpu.kernel import Entry, Kernel, entry
 from ptxmm.gpu.source import kernel
 from ptxmm.program import Program
@@ -21,6 +21,11 @@ class Prepared:
     entry: Entry | None = None
     controls: tuple[Control, ...] = ()
     skipped: str | None = None
+
+    @property
+    def bold(self) -> bool:
+        """Whether the last control may break what the test keeps, and others may not."""
+        return len(self.controls) > 1 and self.controls[-1].kind == BOLD
 
 
 def prepared(program: Program, capability: str, *, with_controls: bool) -> Prepared:

@@ -15,7 +15,7 @@ from ptxmm.gpu.columns import column_name, column_type, columns
 from ptxmm.gpu.controls import Control as Weaker
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.jobs import Done, Job, Played
-from ptxmm.gpu.kernel import Kernel
+from ptxmm.gpu.kernel import Kernel, entry
 from ptxmm.gpu.log import Audit, Control, Counted, Profile, Run
 from ptxmm.gpu.prepared import Prepared, prepared, without
 from ptxmm.gpu.session import Answer, Session
@@ -73,7 +73,7 @@ class _Runs:
             self.order.append(here)
             if here.entry is not None:
                 failing, number = _failing(program), len(self.order) - 1
-                yield Job(number, here.entry, wish.profiles, wish.seconds, wish.seed, failing, wish.audit)
+                yield Job(number, here.entry, wish.profiles, wish.seconds, wish.seed, failing, wish.audit, here.bold)
 
     def _audited(self, answer: Answer) -> tuple[Prepared, Done, Future[Audit] | None]:
         """An answer with the audit of what ran, begun once for each text."""
@@ -83,7 +83,7 @@ class _Runs:
             return here, done, None
         from ptxmm.gpu.audit import audit_of
 
-        text = here.entry.kernels[0].text if done.spoilt else here.entry.text
+        text = entry(*here.entry.kernels[: done.kernels]).text if done.spoilt else here.entry.text
         if text not in self.audits:
             self.audits[text] = self.auditors.submit(audit_of, text, code)
         return here, done, self.audits[text]
@@ -98,7 +98,8 @@ class _Runs:
         return [self._played(here, done, profile, each, label) for profile, each in played]
 
     def _played(self, here: Prepared, done: Done, profile: Profile, played: Played, audit: Audit) -> Run:
-        run = replace(self._run(here, profile), seconds=played.seconds, uncontrolled=done.spoilt or None)
+        spoilt = done.spoilt if done.spoilt and done.kernels == 1 else None
+        run = replace(self._run(here, profile), seconds=played.seconds, uncontrolled=spoilt)
         try:
             test, *others = played.tallies
             assert test is not None

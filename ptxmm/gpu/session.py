@@ -79,11 +79,12 @@ class Session:
         if isinstance(answer, Done):
             assert answer.number == first.number
             if not answer.fatal:
-                return replace(answer, spoilt=spoilt or answer.spoilt), code
+                ran = 1 if answer.spoilt else len(first.kernels)
+                return replace(answer, spoilt=spoilt or answer.spoilt, kernels=ran), code
         failed = answer.failed if isinstance(answer, Done) else str(answer)
         by_itself = len(first.kernels) == 1 or (answer.alone if isinstance(answer, Done) else its_own)
         if not by_itself:
-            sent.appendleft(first.alone())
+            sent.appendleft(first.safer())
         self._replace()
         for job in sent:
             self.running.send(job)

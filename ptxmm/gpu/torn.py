@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ptxmm.arith import PRED
-from ptxmm.program import Assign, Atomic, Binary, Const, Expr, Load, Order, Reg, Select, Statement, Store
+from ptxmm.gpu.around import loops
+from ptxmm.gpu.changes import told
+from ptxmm.program import (
+    Assign,
+    Atomic,
+    Binary,
+    Const,
+    Expr,
+    Load,
+    Order,
+    Program,
+    Reg,
+    Select,
+    Statement,
+    Store,
+    Thread,
+)
 
 OPERATORS = {"add": "+", "and": "&", "or": "|", "xor": "^", "min": "min", "max": "max"}
 WIDTHS = (32, 64)
@@ -51,3 +70,32 @@ def _value(atomic: Atomic, old: str) -> Expr | None:
         case op if op in OPERATORS:
             return Binary(OPERATORS[op], Reg(old), operand, type_)
     return None
+
+
+def may_tear(program: Program) -> bool:
+    """Whether a run in pieces ends: a loop only tries a compare-and-swap, which succeeds alone, in pieces too."""
+    return all(_tries(thread, loop) for thread in program.threads for loop in loops(thread))
+
+
+def _tries(thread: Thread, loop: range) -> bool:
+    writes = [s for s in thread.body[loop.start : loop.stop] if isinstance(s, Atomic | Store)]
+    return len(writes) == 1 and isinstance(writes[0], Atomic) and writes[0].op == "cas"
+
+
+def torn(thread: Thread, changes: list[str]) -> Thread:
+    """Every atomic operation is a load and a store, between which others may write."""
+    body, types = list[Statement](), dict(thread.types)
+    for index, statement in enumerate(thread.body):
+        old, new = (_fresh(f"{stem}{index}", types) for stem in ("old", "new"))
+        made = pieces(statement, old, new) if isinstance(statement, Atomic) else None
+        body += [statement] if made is None else [replace(one, text=told(one)) for one in made]
+        if made is not None and isinstance(statement, Atomic):
+            types |= {old: statement.type, new: statement.type}
+            changes.append(f"{thread.name}: {told(statement)} -> a load and a store")
+    return replace(thread, body=tuple(body), types=types)
+
+
+def _fresh(name: str, types: Mapping[str, object]) -> str:
+    while name in types:
+        name += "_"
+    return name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ptxmm.program import (
     Assign,
@@ -73,32 +73,37 @@ def waits(program: Program, thread: Thread) -> list[Wait]:
             continue
         tests = [n for n in range(inside[0] + 1, place) if n != leaving and not isinstance(body[n], Nop)]
         if len(tests) == 1 and _only_looks(body[tests[0]]):
-            whole = isinstance(body[tests[0]], MbarrierWait) and _unused(program, thread, tests[0], place, leaving)
-            found.append(Wait(inside[0], tests[0], place, whole, leaving))
-    return found
+            found.append(Wait(inside[0], tests[0], place, whole=False, exit=leaving))
+    return [replace(wait, whole=True) if _unused(program, thread, wait, found) else wait for wait in found]
 
 
 def _exit(body: tuple[Statement, ...], place: int) -> int | None:
-    """The branch that leaves a loop just before the branch without a condition that repeats it."""
-    before, behind = body[place - 1] if place else None, body[place + 1] if place + 1 < len(body) else None
+    """The branch that leaves a loop before the branch without a condition that repeats it; pauses may be between."""
+    last = next((n for n in range(place - 1, -1, -1) if not isinstance(body[n], Nop)), None)
+    before, behind = body[last] if last is not None else None, body[place + 1] if place + 1 < len(body) else None
     leaves_it = isinstance(before, Branch) and isinstance(behind, Label) and before.target == behind.name
-    return place - 1 if leaves_it and before is not None and before.guard is not None else None
+    return last if leaves_it and before is not None and before.guard is not None else None
 
 
 def _only_looks(statement: Statement) -> bool:
     return isinstance(statement, Load | MbarrierWait) and statement.guard is None
 
 
-def _unused(program: Program, thread: Thread, test: int, branch: int, leaving: int | None) -> bool:
-    """Whether the result of a test decides over its repetition alone, and the label has no other branch."""
-    (wait, jump), body = (thread.body[test], thread.body[branch]), thread.body
-    assert isinstance(wait, MbarrierWait)
-    assert isinstance(jump, Branch)
-    others = [s for n, s in enumerate(body) if n not in (branch, leaving)]
+def _unused(program: Program, thread: Thread, wait: Wait, found: list[Wait]) -> bool:
+    """Whether the result of a test decides over its repetition alone, and the label has no other branch.
+
+    Another wait that uses the register tests again before it does.
+    """
+    test, jump, body = thread.body[wait.test], thread.body[wait.branch], thread.body
+    if not isinstance(test, MbarrierWait) or not isinstance(jump, Branch):
+        return False
+    others = [s for n, s in enumerate(body) if n not in (wait.branch, wait.exit)]
     if any(isinstance(s, Branch) and s.target == jump.target for s in others):
         return False
-    used = any(wait.dst in read_by(s) for s in others)
-    return not used and wait.dst not in _asked(program, thread.name)
+    theirs = [one for one in found if isinstance(t := body[one.test], MbarrierWait) and t.dst == test.dst]
+    own = {n for one in theirs for n in (one.branch, one.exit)}
+    used = any(test.dst in read_by(s) for n, s in enumerate(body) if n not in own)
+    return not used and test.dst not in _asked(program, thread.name)
 
 
 def _asked(program: Program, thread: str) -> set[str]:

@@ -4,7 +4,7 @@ The instructions of the weaker test must be found in those of the other, in orde
 narrower scope or a wait for less; the rest of the other's must be instructions that only order. Of these, a wait for
 copies may come at the end of the thread instead. An atomic operation may be in pieces, through registers of their own.
 A wait may look once instead of again and again, and be gone if nobody uses what it found. A value that is known without
-its operands may be written without them.
+its operands may be written without them. Pauses do not matter.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ptxmm.program import (
     Fence,
     GridDependency,
     Load,
+    Nop,
     Order,
     Program,
     ProxyFence,
@@ -64,11 +65,13 @@ def shape(thread: Thread, its: Thread) -> Thread:
 
 
 def _thread(mine: Thread, its: Thread, may_go: list[Wait]) -> Iterator[str]:
-    rest, late, gone = list(mine.body), list[Statement](), list[Statement]()
+    rest = list[Statement](statement for statement in mine.body if not isinstance(statement, Nop))
+    late, gone = list[Statement](), list[Statement]()
     droppable, dropped = {index for wait in may_go for index in wait.droppable}, set[int]()
     while rest and isinstance(rest[-1], WaitGroup):
         late.append(rest.pop())
-    for index, statement in enumerate(its.body):
+    for index in (n for n, s in enumerate(its.body) if not isinstance(s, Nop)):
+        statement = its.body[index]
         if rest and at_most(rest[0], statement):
             rest.pop(0)
         elif only_orders(statement):
