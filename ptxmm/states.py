@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ptxmm import execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
-from ptxmm.events import Ending, asked_leaves
+from ptxmm.events import Ending, asked_leaves, final_leaves
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
@@ -69,7 +69,8 @@ def reached(
 
     Each "allowed" is an execution that was checked without the solver. Raises Unsupported or Undecided, as `encode`.
     """
-    encoding = encode(program, model, options.bound, deadline=Deadline.after(options.timeout))
+    named = [leaf for formula in formulas for leaf in final_leaves(formula)]
+    encoding = _encoded(program, model, options, [*(leaf for one in wanted for leaf in one), *named])
     finals, logic = encoding.finals, encoding.formulas
     goals = [logic.conj([finals.leaf(leaf).get(value, -1) for leaf, value in one.items()]) for one in wanted]
     goals += [finals.truth(formula) for formula in formulas]
@@ -103,8 +104,14 @@ def column_name(program: Program, leaf: Leaf) -> str:
     return execution.place_name(program, leaf.name, (leaf.offset, leaf.type.size))
 
 
+def _encoded(program: Program, model: Model, options: Options, shown: Iterable[Leaf]) -> Encoding:
+    """The formulas of a test of which all that is shown is looked at: of a long copy, only that is followed."""
+    looked = replace(program, locations=tuple(dict.fromkeys((*program.locations, *shown))))
+    return encode(looked, model, options.bound, deadline=Deadline.after(options.timeout))
+
+
 def _states(program: Program, model: Model, options: Options, leaves: list[Leaf]) -> tuple[tuple[State, ...], str]:
-    encoding = encode(program, model, options.bound, deadline=Deadline.after(options.timeout))
+    encoding = _encoded(program, model, options, leaves)
     why = _doubt(encoding, options)
     if -1 in encoding.asserted or any(literal == -1 for _, literal in encoding.axioms):
         return (), why

@@ -31,6 +31,7 @@ from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.report.text import Standing, standing
+from ptxmm.states import columns, enumerate_states, reached
 from ptxmm.syntax.lit import read
 from ptxmm.verdict import Answer, Result
 
@@ -270,3 +271,26 @@ def test_what_asynchronous_stores_and_pending_counts_require(
     thread = f"thread A @ d0.c0.b0 {{ {code} {wait if code is STORE else ''} }}"
     (program,) = read(f"ptx required\n{text}\n{thread}\n{more}", "required.lit")
     assert engine(program, model("ptx-9.4"), ASKED).undefined.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("copy", "asked"),
+    [
+        ("cp.async.bulk.global.shared::cta.bulk_group [a], [s], 64;", ""),
+        ("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {0, 0}], [s];", ""),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a], [s], 16;", ""),
+        ("cp.async.bulk.global.shared::cta.bulk_group [a], [s], 64;", "locations [a[9]; a[15]]"),
+    ],
+)
+def test_every_element_that_is_shown_of_a_long_copy_is_what_was_copied(copy: str, asked: str) -> None:
+    ends = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    source = f".shared @ d0.c0.b0 .u32 s[16] = {{{', '.join(map(str, range(1, 17)))}}};"
+    objects = f".global .u32 a[40];\n{source}\n.global .tensormap D -> a dims(8, 4) box(4, 4) acquired;"
+    (program,) = read(f"ptx long\n{objects}\nthread A @ d0.c0.b0 {{ {copy} {ends} }}\n{asked}", "long.lit")
+    (ours,) = enumerate_states(program, model("ptx-9.4"), ASKED).states
+    (theirs,) = enumeration.outcomes(program, model("ptx-9.4"), ASKED).states
+    assert ours.values == theirs.values
+    state = dict(zip(columns(program), ours.values, strict=True))
+    assert [v.verdict for v in reached(program, model("ptx-9.4"), ASKED, [state, dict.fromkeys(state, 99)])] == [
+        "allowed", "forbidden",
+    ]  # fmt: skip
