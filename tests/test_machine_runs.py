@@ -174,15 +174,31 @@ def test_a_cluster_whose_threads_do_not_meet_equally_often_cannot_begin_the_next
 
 
 @pytest.mark.parametrize("code", [
-    "mov.u64 r, &s;",
+    "mov.u64 r, &s; add.u64 r, r, 4;",
     "mov.u64 q, &s; add.u64 r, q, 4;",
+    "r = &s + 8;",
     "mov.u64 q, &s; st.weak.global.u64 [x], q; ld.weak.global.u64 r, [x];",
 ])  # fmt: skip
-def test_a_final_value_that_may_be_an_address_of_shared_memory_is_refused(code: str) -> None:
+def test_a_final_value_that_was_computed_with_an_address_of_shared_memory_or_read_is_refused(code: str) -> None:
     text = f"ptx shown\n.shared @ d0.c0.b0 .u32 s[2];\n.global .u64 x;\nthread A @ d0.c0.b0 {{ {code} }}\n"
     with pytest.raises(Unsupported, match="address of shared memory"):
         seen(only(text + "exists (A.r == 1)"))
     assert seen(only(text + "exists (s[1] == 0)"), warps=1)[0].finished
+
+
+@pytest.mark.parametrize(("code", "name", "offset"), [
+    ("mov.u64 r, &s;", "s@b0", 0),
+    ("r = &s + 4;", "s@b0", 4),
+    ("mov.u64 r, &s@b1;", "s@b1", 0),
+    ("mov.u64 q, &s@b1; r = q;", "s@b1", 0),
+    ("mov.u64 r, &g[1];", "g", 4),
+])  # fmt: skip
+def test_an_address_of_shared_memory_is_shown_as_the_test_knows_it(code: str, name: str, offset: int) -> None:
+    objects = ".shared @ d0.c0.* .u32 s[2];\n.global .u32 g[2];"
+    threads = f"thread A @ d0.c0.b0 {{ {code} }}\nthread B @ d0.c0.b1 {{ mov.u64 r, &s; }}"
+    test = only(f"ptx shown\n{objects}\n{threads}\nexists (A.r == 1 && B.r == 1)")
+    (counted,) = seen(test, warps=1)
+    assert states(counted) == {(test.address(Addr(name, offset)), test.address(Addr("s@b1")))}
 
 
 @pytest.mark.parametrize("offset", [0, 128, 16, 64])

@@ -87,13 +87,14 @@ class Names:
         base = f"p{self.number}_{self.program.objects.index(item)}_{'a' if name != item.name else kind[0]}"
         count = self.uses[base] = self.uses.get(base, -1) + 1
         if not count:
-            self.pre[:0] = self._address(self.code.register(base, 64), name, kind)
+            self.pre[:0] = self.located(self.code.register(base, 64), name, kind)
             return base
         made = self.code.register(f"{base}{count}", 64)
         self.pre.append(f"    add.s64 {made}, {base}, zero{(count - 1) % OPAQUE};")
         return made
 
-    def _address(self, register: str, name: str, kind: str) -> list[str]:
+    def located(self, register: str, name: str, kind: str) -> list[str]:
+        """What puts the address of an object into a register: a `generic` one, or that in its `window`."""
         item = self.program.physical(name)
         if item.space is Space.GLOBAL:
             place = [o.name for o in self.program.objects if o.space is Space.GLOBAL].index(item.name)

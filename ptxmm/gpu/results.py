@@ -10,7 +10,7 @@ from ptxmm.gpu.epochs import Initial, epochs, one_writer_each
 from ptxmm.gpu.initial import global_objects, host_of, maps
 from ptxmm.gpu.kept import ALWAYS_KEPT
 from ptxmm.gpu.layout import WARP, Layout, layout
-from ptxmm.gpu.short import given, short_addresses
+from ptxmm.gpu.short import given, short_addresses, shown_addresses
 from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
 
 LANE_SHIFT = 5
@@ -32,7 +32,7 @@ class Results:
             isinstance(s, AsyncCopy | AsyncStore | ProxyFence) for thread in program.threads for s in thread.body
         )
         self.kernel_maps = bool(maps(program))
-        short = short_addresses(program)
+        short, self.windows = short_addresses(program), shown_addresses(program)
         self.bodies = [
             Body(program, self.layout, number, self.code, short, self.initial) for number in range(len(program.threads))
         ]
@@ -117,7 +117,7 @@ class Results:
             if isinstance(column, FinalReg) and column.thread == name:
                 bits = width(self.types[column])
                 value = code.fitted(body.register(column.reg), bits, 32) if bits < 32 else body.register(column.reg)
-                size = max(bits, 32)
+                value, size = self._windowed(body, column, value), max(bits, 32)
                 code.add(f"st.global.b{size} [{self._result(place, size // 8)}], {value}")
         if body.number in self.status:
             code.add(f"st.global.b32 [{self._result(self.status[body.number], 4)}], status{body.number}")
@@ -129,6 +129,20 @@ class Results:
                 code.add(f"add.s64 waste, waste, {code.fitted(word, min(bits, 64), 64)}")
         use = code.fresh(PREDICATE)
         code.add(f"setp.eq.u64 {use}, waste, 0x5ca1ab1e0ddba11", f"@{use} st.global.u64 [scratch], waste")
+
+    def _windowed(self, body: Body, column: FinalReg, value: str) -> str:
+        """An address of shared memory, as this thread has it, as the number that the test knows it by."""
+        names = self.windows.get((column.thread, column.reg)) or ()
+        if not names:
+            return value
+        code, result = self.code, self.code.fresh(64)
+        code.add(f"mov.b64 {result}, {value}")
+        for item in (each for each in self.program.objects if each.name in names):
+            start, distance, inside = code.fresh(64), code.fresh(64), code.fresh(PREDICATE)
+            code.lines += body.located(start, item.name, "generic")
+            code.add(f"sub.s64 {distance}, {value}, {start}", f"setp.lt.u64 {inside}, {distance}, {item.size}")
+            code.add(f"@{inside} add.s64 {result}, {distance}, {self.program.address(Addr(item.name))}")
+        return result
 
     def hand_over_shared(self, threads: tuple[int, ...]) -> None:
         """What the shared memory of CTAs of some threads holds in the end becomes a result, through one of them."""

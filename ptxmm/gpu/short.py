@@ -15,10 +15,13 @@ from ptxmm.program import (
     Assign,
     AsyncStore,
     Atomic,
+    Binary,
+    Const,
     Expr,
     FinalReg,
     Load,
     Program,
+    Reg,
     Space,
     Statement,
     Store,
@@ -28,6 +31,7 @@ from ptxmm.program import (
     registers,
 )
 
+SHOWN = "a final value may be an address of shared memory that was computed with or came through memory"
 PLACES = ("address", "destination", "source", "mbarrier")
 
 
@@ -39,29 +43,64 @@ def short_addresses(program: Program) -> bool:
     return found
 
 
-def ensure_no_address_is_shown(program: Program) -> None:
-    """Unsupported where a final value may be an address of shared memory, which the harness does not translate."""
-    held = set[tuple[str, str]]()
+Held = dict[tuple[str, str], frozenset[str] | None]
+"""What registers hold the address of: some shared objects, or None where arithmetic or memory stands between."""
+
+
+def shown_addresses(program: Program) -> Held:
+    """The registers among the final values that may hold an address of shared memory, each with the objects.
+
+    Unsupported where such an address was computed with, or came through memory: the harness does not translate it.
+    """
+    held: Held = {
+        (thread.name, name): _objects(program, thread, value, {})
+        for thread in program.threads
+        for name, value in thread.init.items()
+        if _shared(program, value)
+    }
     stored = any(_shared(program, value) for item in program.objects for value in item.init)
     assigned = [(thread, s) for thread in program.threads for s in thread.body if isinstance(s, Assign)]
     short = any(_shared(program, s.value) and thread.types[s.dst].bits <= U32.bits for thread, s in assigned)
     least = U32.bits if short or short_addresses(program) else U64.bits
     known = None
-    while known != (len(held), stored):
-        known = len(held), stored
+    while known != (held, stored):
+        known = dict(held), stored
         for thread in program.threads:
             for statement in thread.body:
                 values = given(statement)
                 is_one = any(_shared(program, v) or any((thread.name, n) in held for n in registers(v)) for v in values)
                 if isinstance(statement, Assign) and is_one:
-                    held.add((thread.name, statement.dst))
+                    _add(held, (thread.name, statement.dst), _objects(program, thread, statement.value, held))
                 elif isinstance(statement, Load | Atomic) and stored and statement.type.bits >= least:
-                    held |= {(thread.name, name) for name in statement.dst if name is not None}
+                    held |= {(thread.name, name): None for name in statement.dst if name is not None}
                 stored = stored or (is_one and not isinstance(statement, Assign))
+    found: Held = {}
     for column in columns(program):
-        shows = (column.thread, column.reg) in held if isinstance(column, FinalReg) else stored
-        if shows and column_type(program, column).bits >= least:
-            raise Unsupported("a final value may be an address of shared memory")
+        if column_type(program, column).bits < least:
+            continue
+        if isinstance(column, FinalReg) and (column.thread, column.reg) in held:
+            found[column.thread, column.reg] = held[column.thread, column.reg]
+        elif not isinstance(column, FinalReg) and stored:
+            raise Unsupported(SHOWN)
+    if None in found.values() or (found and least < U64.bits):
+        raise Unsupported(SHOWN)
+    return found
+
+
+def _add(held: Held, key: tuple[str, str], more: frozenset[str] | None) -> None:
+    before = held.get(key, frozenset())
+    held[key] = None if before is None or more is None else before | more
+
+
+def _objects(program: Program, thread: Thread, value: Expr, held: Held) -> frozenset[str] | None:
+    """The shared objects whose address, inside of them, an expression gives; None where it may give another."""
+    match value:
+        case Reg(name):
+            return held[thread.name, name]
+        case Addr(name, offset) | Binary("+", Addr(name, 0), Const(offset)):
+            item = program.physical(name)
+            return frozenset({item.name}) if 0 <= offset < item.size else None
+    return None
 
 
 def given(statement: Statement) -> tuple[Expr, ...]:

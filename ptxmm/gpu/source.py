@@ -16,7 +16,6 @@ from ptxmm.gpu.parameters import VERSION
 from ptxmm.gpu.participants import ensure_clusters_meet
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
-from ptxmm.gpu.short import ensure_no_address_is_shown
 from ptxmm.gpu.stages import Stage
 from ptxmm.program import (
     Addr,
@@ -33,7 +32,6 @@ ASYNC = "fence.proxy.async"
 def kernel(program: Program, shape: Layout | None = None) -> Kernel:
     """The kernel of a test, in the layout of another that has the same threads; Unsupported says why there is none."""
     ensure_clusters_meet(program)
-    ensure_no_address_is_shown(program)
     return _Writer(program, shape).kernel()
 
 
