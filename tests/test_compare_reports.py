@@ -52,7 +52,8 @@ def test_a_line_for_each_test_what_the_model_forbids_below_and_a_summary(tmp_pat
         "✓ MP[release]                  ptx-9.4  agree              0 of 3.0e9 (below 0.032 per million), "
         "control relaxed 333 per million",
         "✓ MP[relaxed]                  ptx-9.4  allowed, seen      1,000,000 of 3.0e9 (333 per million)",
-        "    7 stuck: a wait reached its bound",
+        "    7 stuck: a wait reached its bound; by the model it always ends (obe): it was only slow, "
+        "or the harness or the chip does not keep the promise of progress",
         "✗ MP[broken]                   ptx-9.4  FORBIDDEN BUT SEEN 1 final state, 3 times",
         "    exists (B.r0 == 1 && B.r1 == 0): seen 3 times in the test; ptx-9.4: forbidden by causality",
         "· MP[merged]                   ptx-9.4  not exercised      the accesses of the test were merged, "

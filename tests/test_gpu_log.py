@@ -14,7 +14,19 @@ import pytest
 from ptxmm.cat import read_model
 from ptxmm.compare import compare
 from ptxmm.errors import InputError, Span
-from ptxmm.gpu.log import Audit, Control, Counted, Device, Outcome, Profile, Run, from_line, read_log, to_line
+from ptxmm.gpu.log import (
+    Audit,
+    Control,
+    Counted,
+    Device,
+    Outcome,
+    Profile,
+    Run,
+    from_line,
+    read_log,
+    to_line,
+    uncounted,
+)
 from ptxmm.options import Options
 
 HERE = Span("log", 1, 1)
@@ -54,6 +66,26 @@ def test_a_log_may_be_compressed(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")
     (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     assert list(read_log(tmp_path / "log.jsonl")) == list(read_log(tmp_path / "log.jsonl.gz")) == [RUN, skipped]
+
+
+@pytest.mark.parametrize(
+    ("why", "hung"),
+    [
+        ("a launch did not end in 1 second", True),
+        ("a launch did not end in 4 seconds", True),
+        ("a thread was stuck while others waited for it at a barrier", True),
+        ("its kernels were not loaded in 60 seconds", False),
+        ("the launch failed: misaligned address", False),
+    ],
+)
+def test_what_hung_is_told_from_what_did_not_run(why: str, hung: bool) -> None:
+    nothing = replace(RUN, counted=None, control=None)
+    run = uncounted(nothing, why)
+    assert (run.hung, run.skipped) == ((why, None) if hung else (None, why))
+    assert from_line(to_line(run), HERE) == run
+    older = json.loads(to_line(replace(nothing, skipped=why)))
+    del older["hung"]
+    assert from_line(json.dumps(older), HERE) == run
 
 
 def test_counts_add_up_or_not() -> None:

@@ -2,6 +2,8 @@
 
     runs of one test -> its program, from the log's own text -> final states and rates -> the model -> a standing
 
+Of instances and launches that did not end the model is asked whether the test may hang.
+
 The log is not believed where it can be checked: its counts add up, its texts have their hashes, what it says of the
 condition in a state is computed again, and a control must be weaker than its test.
 """
@@ -14,8 +16,9 @@ from dataclasses import replace
 
 from ptxmm.batch import unforeseen
 from ptxmm.compare.asked import asked_of, of_controls, verdict
+from ptxmm.compare.hanging import hanging, sentence_of, unended
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
-from ptxmm.compare.standing import Comparison, Seen, Standing
+from ptxmm.compare.standing import Comparison, Hanging, Seen, Standing
 from ptxmm.errors import PtxmmError, Undecided, Unsupported
 from ptxmm.gpu.log import Run, kinds
 from ptxmm.gpu.statistics import Rate, exercised, rate_of, sentence, together
@@ -25,7 +28,16 @@ from ptxmm.program import Hardware, Program, Quantifier
 from ptxmm.states import Reached
 from ptxmm.syntax import lit
 
-__all__ = ["Comparison", "Seen", "Standing", "by_test", "compare", "lost", "since"]
+UNENDED = {
+    "yes": Standing.HUNG,
+    "no": Standing.SHOULD_END,
+    "undefined": Standing.UNDEFINED,
+    "unknown": Standing.UNKNOWN,
+}
+SURPRISES = (Standing.FORBIDDEN_SEEN, Standing.UNDEFINED)
+"""Where final states say more than what did not end."""
+
+__all__ = ["Comparison", "Hanging", "Seen", "Standing", "by_test", "compare", "lost", "since"]
 
 
 def compare(runs: tuple[Run, ...], model: Model, options: Options) -> Comparison:
@@ -53,28 +65,51 @@ def _blank(runs: tuple[Run, ...], model: str) -> Comparison:
 
 
 def _compared(runs: tuple[Run, ...], model: Model, options: Options, blank: Comparison) -> Comparison:
-    ran = [run for run in runs if run.counted is not None]
-    if not ran:
+    launched = [run for run in runs if run.counted is not None or run.hung is not None]
+    if not launched:
         return replace(blank, verdict="not asked", told="; ".join(dict.fromkeys(run.skipped or "" for run in runs)))
-    (program,) = lit.read(ran[0].text, ran[0].path)
+    (program,) = lit.read(launched[0].text, launched[0].path)
+    ran = [run for run in launched if run.counted is not None]
+    found = replace(
+        blank,
+        verdict="not asked",
+        profiles=tuple(dict.fromkeys(run.profile.name for run in launched)),
+        device="; ".join(dict.fromkeys(run.device.name for run in launched if run.device is not None)),
+        hung=len(launched) - len(ran),
+    )
+    if ran:
+        found = _states(program, ran, model, options, found)
+    return _ends(program, launched, model, options, found) if found.stuck or found.hung else found
+
+
+def _states(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:
+    """What comes of the final states of runs that were counted."""
     leaves = named(program, ran)
     states = seen_states(program, leaves, ran)
     told, asked = asked_of(program, model, options, leaves, states)
     of_control, control_verdict = of_controls(ran, model, options, leaves, told)
     judged = replace(
-        blank,
+        found,
         verdict=verdict(program, asked),
         columns=ran[0].columns,
         types=ran[0].types,
         control_verdict=control_verdict,
         states=(*told, *of_control),
-        profiles=tuple(dict.fromkeys(run.profile.name for run in ran)),
-        device="; ".join(dict.fromkeys(run.device.name for run in ran if run.device is not None)),
         stuck=sum(run.counted.stuck for run in ran if run.counted is not None),
         label=worst_label(ran),
         notes=tuple(remarks(ran)),
     )
     return _stand(program, asked, ran, judged)
+
+
+def _ends(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:
+    """What comes of instances and launches that did not end; their standing, where nothing else was seen."""
+    said = hanging(program, model, options)
+    told = "; ".join((*unended(ran), sentence_of(said)))
+    ended = any(run.counted.instances > run.counted.stuck for run in ran if run.counted is not None)
+    if found.standing in SURPRISES or (ended and not (found.hung and said.verdict == "no")):
+        return replace(found, hanging=said, notes=(told, *found.notes))
+    return replace(found, hanging=said, standing=UNENDED[said.verdict], told=told)
 
 
 def lost(runs: tuple[Run, ...], model: str, why: str) -> Comparison:

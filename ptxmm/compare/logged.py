@@ -91,10 +91,8 @@ def worst_label(ran: list[Run]) -> str:
 
 
 def remarks(ran: list[Run]) -> Iterator[str]:
-    """What the reader of the results should know: what was stuck, what is not listed, what the assembler changed."""
+    """What the reader of the results should know: what is not listed, and what the assembler changed."""
     counted = [run.counted for run in ran if run.counted is not None]
-    if stuck := sum(one.stuck for one in counted):
-        yield f"{stuck:,} stuck: a wait reached its bound"
     if unlisted := sum(one.unlisted for one in counted):
         yield f"{unlisted:,} ended in states that the log does not list"
     for label in (MERGED, "reordered by ptxas"):

@@ -14,10 +14,12 @@ class Standing(StrEnum):
 
     FORBIDDEN_SEEN = "FORBIDDEN BUT SEEN"
     BROKEN = "no evidence"
+    SHOULD_END = "hung, should end"
     UNDEFINED = "undefined"
     UNKNOWN = "unknown"
     AGREE = "agree"
     SEEN = "allowed, seen"
+    HUNG = "hung, as it may"
     NOT_SEEN = "allowed, not seen"
     NOT_EXERCISED = "not exercised"
     UNSUPPORTED = "unsupported here"
@@ -43,13 +45,29 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Hanging:
+    """What a model says of a test that did not end: whether it may hang under the `progress` that CUDA promises.
+
+    `verdict` is `yes`, `no`, `unknown`, or `undefined` where an undefined step is reached; `why` says who waits for
+    what, why it is not known, or which step that is. Of a test that ends, `ordinary` is the verdict under the weaker
+    promise for any grid, where a thread may never start.
+    """
+
+    verdict: str
+    progress: str
+    why: str = ""
+    ordinary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One test under one model, all its runs together.
 
     `verdict` is the model's for the condition; `told` says in a sentence what was seen, `rate` and `control` how often
     what the condition asks for (for `forall`, what it excludes) was seen in the test and in its control, where the
     model says of it `control_verdict`; `changes` say what was taken from the test in that control, or in those of its
-    profiles. `label` is that of the audit, the worst of all runs; `notes` what the reader should know besides.
+    profiles. `stuck` instances and launches that `hung` did not end: `hanging` is what the model says of that.
+    `label` is that of the audit, the worst of all runs; `notes` what the reader should know besides.
     """
 
     test: str
@@ -69,6 +87,8 @@ class Comparison:
     control_verdict: str = ""
     changes: tuple[str, ...] = ()
     stuck: int = 0
+    hung: int = 0
+    hanging: Hanging | None = None
     label: str = ""
     profiles: tuple[str, ...] = ()
     device: str = ""

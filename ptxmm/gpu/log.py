@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ptxmm.errors import InputError, Span
@@ -19,6 +19,11 @@ LARGEST = 1 << 30
 
 NOT_AUDITED = "not audited"
 LABELS = ("as written", "merged", "reordered by ptxas", NOT_AUDITED)
+
+NOT_ENDED = "a launch did not end"
+NOT_MET = "a thread was stuck while others waited for it at a barrier"
+HUNG = (NOT_ENDED, NOT_MET)
+"""How the sentences begin that say of a launch that it did not end, or would not have if its waits were not bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +132,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One test under one profile. `skipped` says why it did not run; then nothing was counted.
+    """One test under one profile. Nothing was counted where `skipped` says why it did not run, or `hung` how it hung.
 
     `control` is the one that showed most of what the test asks for; `tried` has the changes of the others that ran, and
     `uncontrolled` says why none could.
@@ -151,6 +156,7 @@ class Run:
     tried: tuple[str, ...] = ()
     uncontrolled: str | None = None
     skipped: str | None = None
+    hung: str | None = None
     seconds: float = 0.0
     ptxmm: str = ""
     format: int = FORMAT
@@ -163,6 +169,11 @@ class Run:
     def name(self) -> str:
         """`NAME[VARIANT]` for a row of `variants`."""
         return f"{self.test}[{self.variant}]" if self.variant is not None else self.test
+
+
+def uncounted(run: Run, why: str) -> Run:
+    """The run of which nothing was counted: `hung` where a launch did not end, else `skipped`."""
+    return replace(run, hung=why) if why.startswith(HUNG) else replace(run, skipped=why)
 
 
 def text_hash(text: str) -> str:
@@ -198,6 +209,8 @@ def from_line(line: str, at: Span) -> Run:
         if isinstance(found.get("format"), int) and found["format"] != FORMAT:
             raise InputError(f"this log has format {found['format']}, and this is read: {FORMAT}", at)
         run = record(Run, found)
+        if run.skipped is not None:
+            run = uncounted(replace(run, skipped=None), run.skipped)
         _ensure_sound(run)
         changed = told != run.hash
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:

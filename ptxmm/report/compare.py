@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ptxmm.compare import Comparison, Seen, Standing
+from ptxmm.compare import Comparison, Hanging, Seen, Standing
 from ptxmm.errors import printable
 from ptxmm.gpu.statistics import Rate
 from ptxmm.report.json import printed
@@ -15,19 +15,21 @@ from ptxmm.report.json import printed
 MARKS = {
     Standing.FORBIDDEN_SEEN: ("✗", "x", "31;1"),
     Standing.BROKEN: ("!", "!", "31;1"),
+    Standing.SHOULD_END: ("!", "!", "33;1"),
     Standing.UNKNOWN: ("?", "?", "33"),
     Standing.UNDEFINED: ("~", "~", "33"),
     Standing.AGREE: ("✓", "+", "32"),
     Standing.SEEN: ("✓", "+", "32"),
+    Standing.HUNG: ("✓", "+", "32"),
     Standing.NOT_SEEN: ("○", "o", "36"),
     Standing.NOT_EXERCISED: ("·", ".", "33"),
     Standing.UNSUPPORTED: ("–", "-", "2"),
 }
-EXIT_CODES = {Standing.BROKEN: 2, Standing.FORBIDDEN_SEEN: 1, Standing.UNKNOWN: 3}
+EXIT_CODES = {Standing.BROKEN: 2, Standing.FORBIDDEN_SEEN: 1, Standing.UNKNOWN: 3, Standing.SHOULD_END: 3}
 
 
 def exit_code(results: Iterable[Comparison]) -> int:
-    """0 no surprise, 1 a forbidden state was seen, 2 a log is no evidence, 3 only unknown."""
+    """0 no surprise, 1 a forbidden state was seen, 2 a log is no evidence, 3 something is open."""
     found = {result.standing for result in results}
     return next((code for standing, code in EXIT_CODES.items() if standing in found), 0)
 
@@ -107,12 +109,21 @@ def comparison_object(result: Comparison) -> dict[str, Any]:
         "types": list(result.types),
         "states": [_state(state) for state in result.states],
         "stuck": result.stuck,
+        "hung": result.hung,
+        "hang": _hang(result.hanging),
         "audit": result.label or None,
         "profiles": list(result.profiles),
         "device": result.device or None,
         "notes": list(result.notes),
         "seconds": round(result.seconds, 6),
     }
+
+
+def _hang(found: Hanging | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    ordinary = {"obe": found.ordinary} if found.ordinary and found.progress != "obe" else {}
+    return {"verdict": found.verdict, "progress": found.progress, "why": found.why or None, **ordinary}
 
 
 def _rate(rate: Rate | None) -> dict[str, Any] | None:

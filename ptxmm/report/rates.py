@@ -1,6 +1,7 @@
 """How often tests and their controls showed what they ask for, as a picture: one row a test, a logarithmic axis.
 
-A disc is a rate, a ring that of the control; a line that ends in a bar is a zero, and the bar its upper bound.
+A disc is a rate, a ring that of the control; a line that ends in a bar is a zero, and the bar its upper bound. Dashes
+stand for a test of which nothing ended.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from ptxmm.gpu.statistics import Rate
 COLOURS = {
     Standing.FORBIDDEN_SEEN: "#cf222e",
     Standing.BROKEN: "#cf222e",
+    Standing.SHOULD_END: "#bc4c00",
     Standing.UNKNOWN: "#8250df",
     Standing.UNDEFINED: "#8250df",
     Standing.AGREE: "#1a7f37",
     Standing.SEEN: "#0969da",
+    Standing.HUNG: "#1a7f37",
     Standing.NOT_SEEN: "#0969da",
     Standing.NOT_EXERCISED: "#bf8700",
     Standing.UNSUPPORTED: "#8c959f",
 }
+NOTHING_ENDED = (Standing.SHOULD_END, Standing.HUNG)
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 CHAR, ROW, MARGIN, TOP = 7.3, 18.0, 16.0, 64.0
 DECADE, TICK = 56.0, 5.0
@@ -31,8 +35,8 @@ LEAST, MOST = -12, 0
 
 
 def rates_svg(results: Sequence[Comparison], *, title: str = "") -> str:
-    """An SVG document of all comparisons that have a rate, in their order."""
-    rows = [result for result in results if result.rate is not None and result.rate.instances]
+    """An SVG document of all comparisons that have a rate or hung, in their order."""
+    rows = [result for result in results if _rates(result) or result.standing in NOTHING_ENDED]
     first = min([_decade(rate.rate or rate.high) for row in rows for rate in _rates(row)], default=-6)
     left = MARGIN + CHAR * max([len(row.name) for row in rows], default=8) + 12
     right = left + DECADE * (MOST - first)
@@ -40,7 +44,7 @@ def rates_svg(results: Sequence[Comparison], *, title: str = "") -> str:
     axis = Axis(first, left)
     body = [
         *_grid(axis, TOP + ROW * len(rows)),
-        *_legend({row.standing for row in rows}),
+        *_legend({row.standing for row in rows}, hung=not all(map(_rates, rows))),
         *(part for n, row in enumerate(rows) for part in _row(row, axis, TOP + ROW * (n + 0.5), right)),
     ]
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -64,7 +68,9 @@ class Axis:
 
 
 def _rates(row: Comparison) -> list[Rate]:
-    return [rate for rate in (row.rate, row.control) if rate is not None and rate.instances]
+    """The rate of a test and that of its control; none of a test of which no instance ended."""
+    found = [rate for rate in (row.rate, row.control) if rate is not None and rate.instances]
+    return found if row.rate in found else []
 
 
 def _decade(rate: float) -> int:
@@ -80,12 +86,15 @@ def _grid(axis: Axis, bottom: float) -> Iterator[str]:
     yield _text(axis.x(1.0) + 24, bottom + 16, "per million", ' fill="#57606a"')
 
 
-def _legend(standings: set[Standing]) -> Iterator[str]:
+def _legend(standings: set[Standing], *, hung: bool) -> Iterator[str]:
     x = MARGIN
     yield from (_disc(x + 4, 16, "#57606a"), _text(x + 14, 20, "test"))
     yield from (_ring(x + 64, 16), _text(x + 74, 20, "control"))
     yield _bound(x + 150, x + 174, 16, "#57606a")
     yield _text(x + 182, 20, "none seen, up to the bound at 95 %")
+    if hung:
+        yield _dashes(x + 450, x + 474, 16, "#57606a")
+        yield _text(x + 482, 20, "nothing ended")
     for standing in Standing:
         if standing in standings:
             yield f'<rect x="{x:.1f}" y="32" width="9" height="9" fill="{COLOURS[standing]}"/>'
@@ -96,6 +105,11 @@ def _legend(standings: set[Standing]) -> Iterator[str]:
 def _row(row: Comparison, axis: Axis, y: float, right: float) -> Iterator[str]:
     colour = COLOURS[row.standing]
     yield _text(axis.left - 10, y + 4, row.name, f' text-anchor="end" fill="{colour}"')
+    yield from _rate(row, axis, y, colour) if _rates(row) else [_dashes(axis.left, right, y, colour)]
+    yield _text(right + 12, y + 4, row.standing, f' fill="{colour}"')
+
+
+def _rate(row: Comparison, axis: Axis, y: float, colour: str) -> Iterator[str]:
     if row.control is not None and row.control.seen:
         yield _ring(axis.x(row.control.rate), y)
     assert row.rate is not None
@@ -105,7 +119,11 @@ def _row(row: Comparison, axis: Axis, y: float, right: float) -> Iterator[str]:
         yield _disc(axis.x(row.rate.rate), y, colour)
     else:
         yield _bound(axis.left, axis.x(row.rate.high), y, colour)
-    yield _text(right + 12, y + 4, row.standing, f' fill="{colour}"')
+
+
+def _dashes(start: float, end: float, y: float, colour: str) -> str:
+    shape = f'd="M{start:.1f} {y:.1f}H{end:.1f}"'
+    return f'<path {shape} stroke="{colour}" fill="none" stroke-width="1.5" stroke-dasharray="2 6"/>'
 
 
 def _bound(start: float, end: float, y: float, colour: str) -> str:

@@ -18,16 +18,18 @@ class RunReport:
     def __init__(self, write: Callable[[str], None]) -> None:
         self.write = write
         self.begun = time.perf_counter()
-        self.tests = self.skipped = self.instances = 0
+        self.tests = self.skipped = self.hung = self.instances = 0
 
     def add(self, runs: list[Run]) -> None:
         """One line for a test: how often its condition held over all profiles, and in its control, of which kind."""
         first = runs[0]
         measured = [run.counted for run in runs if run.counted is not None]
-        reasons = [run.skipped for run in runs if run.skipped is not None]
+        hung = [run.hung for run in runs if run.hung is not None]
+        reasons = hung + [run.skipped for run in runs if run.skipped is not None]
         if not measured:
-            self.skipped += 1
-            self.write(f"{first.name}: skipped: {reasons[0] if reasons else 'nothing was counted'}")
+            self.hung += bool(hung)
+            self.skipped += not hung
+            self.write(f"{first.name}: {'hung' if hung else 'skipped'}: {next(iter(reasons), 'nothing was counted')}")
             return
         self.tests += 1
         self.instances += sum(one.instances for one in measured)
@@ -42,7 +44,8 @@ class RunReport:
     def end(self) -> None:
         """The summary."""
         seconds = time.perf_counter() - self.begun
-        self.write(f"{self.tests} tests, {self.skipped} skipped, {short(self.instances)} instances in {seconds:.1f} s")
+        counts = f"{self.tests} tests, " + (f"{self.hung} hung, " if self.hung else "") + f"{self.skipped} skipped"
+        self.write(f"{counts}, {short(self.instances)} instances in {seconds:.1f} s")
 
 
 def seen(counted: list[Counted]) -> str:
