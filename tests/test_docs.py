@@ -10,10 +10,10 @@ import importlib
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import click
@@ -21,7 +21,8 @@ import pytest
 
 from ptxmm.batch import Piece, Request, decide
 from ptxmm.check import Options
-from ptxmm.cli import cli
+from ptxmm.cli import cli, main
+from ptxmm.solve import session
 from ptxmm.verdict import Result
 
 ROOT = Path(__file__).parent.parent
@@ -52,14 +53,14 @@ def _blocks(page: Path) -> Iterator[Block]:
 
 
 def output_of(command: str) -> str:
+    """What a command writes to both streams, with a solver of its own."""
     words = shlex.split(command)
     assert words[0] == "ptxmm", "a transcript holds ptxmm commands only"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "ptxmm", *words[1:]],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
-    )  # fmt: skip
-    return done.stdout.strip("\n")
+    session.cache_clear()
+    written = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True)
+    with chdir(ROOT), redirect_stdout(written), redirect_stderr(written), pytest.raises(SystemExit):
+        main(words[1:])
+    return written.buffer.getvalue().decode().strip("\n")
 
 
 def without_times(text: str) -> str:
