@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu.lineless import placed
 from ptxmm.gpu.log import Audit
 from ptxmm.gpu.needed import ORDERING, SHARED, Needed, bits_of, level_of, needed
 from ptxmm.gpu.sass import Machine, disassembled, listing, machine
@@ -64,6 +65,7 @@ def audited(ptx: str, disassembly: str) -> Audit:
     instructions, leaders = machine(disassembly)
     if not any(one.line for one in instructions):
         return Audit(remarks=("the listing has no lines of PTX",))
+    instructions = placed(ptx, instructions)
     lost: list[str] = []
     moved: list[str] = []
     noted: list[str] = []

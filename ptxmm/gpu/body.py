@@ -10,6 +10,8 @@ from ptxmm.gpu.epochs import VALUES
 from ptxmm.gpu.kept import Kept, thrown_away
 from ptxmm.gpu.operands import is_expression
 from ptxmm.gpu.participants import participants
+from ptxmm.gpu.proxied import access
+from ptxmm.gpu.views import viewed
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
 from ptxmm.isa_text import ptx
@@ -143,6 +145,10 @@ class Body(Kept):
         self.code.add(f"setp.gt.u64 {late}, {now}, patience", f"@{late} bra STUCK{self.number}")
 
     def _instruction(self, statement: Statement, guard: Expr | None, lost: tuple[str, ...]) -> None:
+        if viewed(statement):
+            assert isinstance(statement, Load | Store)
+            self._viewed(statement, guard, lost)
+            return
         space = self.space(statement)
         need = requirement(statement, space)
         self.needs = max(self.needs[0], need[0]), max(self.needs[1], need[1])
@@ -170,6 +176,16 @@ class Body(Kept):
             self._loaded(statement, changes["dst"], guard)
             return
         self.keep(lost)
+
+    def _viewed(self, statement: Load | Store, guard: Expr | None, lost: tuple[str, ...]) -> None:
+        """An access through another proxy than the generic one."""
+        when = f"@{guard.name} " if isinstance(guard, Reg) else ""
+        if isinstance(statement, Store):
+            self.code.add(*access(self, statement, self._stamped(statement.values[0]), when))
+            return
+        (register,) = raw = self.results(statement, statement.dst, lost)
+        self.code.add(*access(self, statement, register, when))
+        self._loaded(statement, raw, guard)
 
     # --- epochs ------------------------------------------------------------------------------------------------------
 

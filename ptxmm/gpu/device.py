@@ -52,6 +52,7 @@ class Gpu:
         )
         self.buffers: dict[str, Any] = {}
         self.mapped: dict[str, Twice] = {}
+        self.arrays: dict[str, Any] = {}
         self.loading = Lock()
         self.epoch = 1
         self.ended = 0
@@ -102,6 +103,18 @@ class Gpu:
             memory = [buffer for name, buffer in self.buffers.items() if name.startswith("memory")]
             for buffer in (*memory, *(self.twice(name, found.size)[0] for name, found in self.mapped.items())):
                 buffer.fill(0)
+            for array in self.arrays.values():
+                self.clear(array)
+
+    def foreign(self, name: str, address: int, size: int, owner: Any) -> Any:
+        """Memory that something else owns, as a buffer in place of the one of that name."""
+        pointer = self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(address, size, owner), 0)
+        found = self.buffers[name] = self.cupy.ndarray((size,), self.cupy.uint8, pointer)
+        return found
+
+    def clear(self, array: Any) -> None:
+        """Let all texels of an array be zeros."""
+        array.copy_from(self.cupy.zeros((array.height, array.width), self.numpy.uint32))
 
     def event(self) -> Any:
         """A moment in the stream of launches."""

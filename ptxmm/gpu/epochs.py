@@ -20,6 +20,7 @@ from ptxmm.program import (
     Load,
     Nop,
     Program,
+    ProxyFence,
     Space,
     Store,
     leaves,
@@ -34,6 +35,9 @@ EPOCHS = (1 << WORD) // VALUES
 """How many epochs a word can tell apart; the first is 1, since memory that nothing was stored to holds 0."""
 
 PLAIN = (Fence, Assign, Assume, Branch, Exit, Label, Nop)
+
+VIEWS = ("alias", "texture", "surface", "constant")
+"""Proxy fences for other ways to memory, and not for copies."""
 
 Initial = dict[tuple[str, int], int]
 
@@ -62,8 +66,8 @@ def epochs(program: Program) -> Initial | None:
 
 
 def one_writer_each(program: Program) -> bool:
-    """Whether no word is stored to by two threads, in a test whose values tell rounds apart."""
-    writers: dict[tuple[str, int], int] = {}
+    """Whether no word is stored to by two threads, or at two addresses, where values tell rounds apart."""
+    writers: dict[tuple[str, int], tuple[int, str]] = {}
     for number, thread in enumerate(program.threads):
         for store in thread.body:
             if not isinstance(store, Store):
@@ -72,7 +76,8 @@ def one_writer_each(program: Program) -> bool:
             name = program.physical(store.address.name).name
             for place in range(len(store.values)):
                 word = (name, store.address.offset + place * store.type.size)
-                if writers.setdefault(word, number) != number:
+                writer = (number, store.address.name)
+                if writers.setdefault(word, writer) != writer:
                     return False
     return True
 
@@ -88,6 +93,8 @@ def _suits(program: Program, statement: object) -> bool:
             return type_.bits == WORD and not type_.floating and type_.lanes == 1 and name in program.by_name
         case Store(address=Addr(name), type=type_, values=values):
             return type_.bits == WORD and all(isinstance(v, Const) and 0 <= v.value < VALUES for v in values)
+        case ProxyFence(kind=kind):
+            return kind in VIEWS
     return isinstance(statement, PLAIN) and not _addresses(statement)
 
 

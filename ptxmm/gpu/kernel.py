@@ -13,6 +13,7 @@ from ptxmm.gpu import parameters, stress
 from ptxmm.gpu.columns import Column
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.maps import Described
+from ptxmm.gpu.views import BANK, SYMBOL, Views
 
 ENTRY = "litmus"
 
@@ -20,6 +21,7 @@ PARAMETERS = (
     ("memory", 64), ("stride", 64), ("slot", 32), ("results", 64), ("sync", 64), ("table", 64), ("scratch", 64),
     ("templates", 64), ("alias", 64), ("first", 32), ("met", 32), ("units", 32), ("rounds", 32), ("passes", 32),
     ("turn", 32), ("preload", 32), ("busy", 32), ("patience", 64), ("seed", 32), ("stage", 32),
+    ("texture", 64), ("surface", 64), ("bank", 64), ("inset", 32),
 )  # fmt: skip
 """Parameters of one kernel, in order."""
 
@@ -35,7 +37,7 @@ class Kernel:
     copy's results, `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many
     words of 64 bits each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps
     describe, `parameters` those that are parameters of the kernel, each with the number of its array among those in
-    global memory; `aliased` says that global memory has a second address.
+    global memory; `aliased` says that global memory has a second address, `views` what else shows memory.
     """
 
     registers: tuple[str, ...]
@@ -53,6 +55,7 @@ class Kernel:
     maps: tuple[Described, ...]
     parameters: tuple[tuple[Described, int], ...]
     aliased: bool
+    views: Views
 
     @property
     def text(self) -> str:
@@ -81,6 +84,8 @@ def entry(*kernels: Kernel) -> Entry:
     lines = [f".version {major}.{minor}", f".target {target}", ".address_size 64", ""]
     if any(kernel.layout.shared for kernel in kernels):
         lines += [".extern .shared .align 128 .b8 dynamic[];", ""]
+    if any(kernel.views.bank for kernel in kernels):
+        lines += [f".const .align 256 .b8 {SYMBOL}[{2 * BANK}];", ""]
     lines += [f".visible .entry {ENTRY}(", ",\n".join(_parameters(len(kernels), len(first.parameters))), ")"]
     lines.append(f".maxntid {first.threads}, 1, 1")
     if first.cluster_size > 1:

@@ -15,6 +15,7 @@ from ptxmm.gpu.parameters import ROOM
 from ptxmm.gpu.shape import Shape
 from ptxmm.gpu.stages import Stage
 from ptxmm.gpu.stress import FIRST, WORDS
+from ptxmm.gpu.textures import Viewed
 
 LAUNCH = 1.5e-3
 """Seconds that one launch is aimed at."""
@@ -51,6 +52,7 @@ class Side:
         for number, described in enumerate(kernel.maps):
             content = gpu.numpy.frombuffer(encoded(described, self.start), gpu.numpy.uint8)
             self.templates[number * MAP_BYTES : (number + 1) * MAP_BYTES] = gpu.cupy.asarray(content)
+        self.viewed = Viewed(gpu, kernel.views, side, self.start, self.alias, size.memory)
         self.parameters = [self._parameter(*each) for each in kernel.parameters]
         self.met = [0] * len(kernel.layout.stages)
         self.expected, self.launches = 0, 0
@@ -71,7 +73,7 @@ class Side:
             u64(self.start), u64(s.stride), u32(s.slot), *(u64(p) for p in pointers), u64(self.alias % (1 << 64)),
             u32(self.gpu.epoch), u32(met % (1 << 32)), u32(s.units), u32(s.rounds), u32(passes), u32(s.turn),
             u32(PRELOADS[self.profile.preload]), u32(self.profile.busy), u64(PATIENCE), u32(seed % (1 << 32)),
-            u32(stage), *self.parameters,
+            u32(stage), *self.viewed.arguments(), *self.parameters,
         )  # fmt: skip
 
     @property
@@ -127,6 +129,8 @@ class Launch:
     def __init__(self, gpu: Gpu, function: Any, kernels: int, sides: Sides, chosen: int) -> None:
         self.gpu, self.function, self.kernels, self.sides, self.chosen = gpu, function, kernels, sides, chosen
         self.present = [side for side in sides if side is not None]
+        for side in self.present:
+            side.viewed.open(function)
         self.flipped = False
 
     def __call__(self, passes: int, seed: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.parameters import parameters
 from ptxmm.gpu.stages import Stage, stages
+from ptxmm.gpu.views import views
 from ptxmm.program import (
     Bar,
     Barrier,
@@ -127,12 +128,10 @@ def cta_of(place: Place) -> Cta:
 
 def _ensure_one_grid(program: Program) -> None:
     devices = {t.place.device for t in program.threads} | {o.device for o in program.objects if o.device is not None}
-    views = {view.proxy for view in program.views if view.proxy is not Proxy.GENERIC}
     reasons = (
         (program.hardware.skip is not None, program.hardware.skip or ""),
         (len(devices) > 1, "it needs several GPUs"),
         (any(t.after is not None for t in program.threads), "a CTA starts after another has ended"),
-        (bool(views), f"it has views through other proxies ({', '.join(sorted(views))})"),
         (_many_addresses(program), "it has more than two addresses for one object, or two for shared memory"),
         (
             _aligned_lanes(program),
@@ -145,6 +144,7 @@ def _ensure_one_grid(program: Program) -> None:
     for holds, reason in reasons:
         if holds:
             raise Unsupported(reason)
+    views(program)
     meets = any(isinstance(s, Barrier | ClusterBarrier) for thread in program.threads for s in thread.body)
     for thread in program.threads:
         for statement in thread.body:

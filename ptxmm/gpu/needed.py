@@ -18,8 +18,12 @@ ATOMS, REDS = ("ATOM", "ATOMG", "ATOMS"), ("RED", "REDG", "REDS", "ATOM", "ATOMG
 ACCESSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"st\.async", ("STAS",)),
     (r"red\.async", ("REDAS",)),
+    (r"ld\.const", ("LDC", "ULDC")),
     (r"ld\.", LOADS),
     (r"st\.", STORES),
+    (r"tex\.", ("TLD", "TEX")),
+    (r"suld\.", ("SULD",)),
+    (r"sust\.", ("SUST",)),
     (r"atom\.", ATOMS),
     (r"red\.", REDS),
     (r"cp\.async\.bulk\.commit_group", ("UTMACMDFLUSH",)),

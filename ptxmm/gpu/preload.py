@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from ptxmm.gpu.body import Body
 from ptxmm.gpu.code import PREDICATE
+from ptxmm.gpu.proxied import proxy_of, touch
 from ptxmm.gpu.stress import FIRST, step
-from ptxmm.program import Addr, AsyncCopy, Atomic, Load, Program, Space, Store, leaves
+from ptxmm.gpu.views import Home, homes
+from ptxmm.program import Addr, AsyncCopy, Atomic, Load, Program, Proxy, Space, Store, leaves
 
 LATE, ALL = 1, 2
 """Values of the parameter: what is read after something else, or all that is read."""
@@ -20,16 +22,12 @@ def preload(program: Program, body: Body) -> None:
     for least, names in ((LATE, late), (ALL, [name for name in every if name not in late])):
         if names:
             past, few = body.code.label("COLD"), body.code.fresh(PREDICATE)
-            pointers = [body.pointer(name, "") for name in names]
+            values = [body.code.fresh(32) for _ in names]
+            reads = [_read(program, body, name, value) for name, value in zip(names, values, strict=True)]
             body.code.add(f"setp.lt.u32 {few}, preload, {least}", f"@{few} bra {past}")
-            for name, pointer in zip(names, pointers, strict=True):
-                value, wide = body.code.fresh(32), body.code.fresh(64)
-                size = min(4, program.physical(name).type.size)
-                if size == 4:
-                    body.code.add(f"ld.weak.global.u32 {value}, [{pointer}]")
-                else:
-                    body.code.add(f"ld.weak.global.u{8 * size} {value}, [{pointer}]")
-                body.code.add(f"cvt.u64.u32 {wide}, {value}", f"xor.b64 waste, waste, {wide}")
+            for read, value in zip(reads, values, strict=True):
+                wide = body.code.fresh(64)
+                body.code.add(read, f"cvt.u64.u32 {wide}, {value}", f"xor.b64 waste, waste, {wide}")
             body.code.add(f"{past}:")
     for name in _used_maps(program, body):
         pointer = body.pointer(name, "")
@@ -37,6 +35,14 @@ def preload(program: Program, body: Body) -> None:
         body.code.add(f"fence.proxy.tensormap::generic.acquire.gpu [{pointer}], 128")
         body.code.add(f"setp.lt.u32 {few}, preload, {LATE}", f"@{few} bra {past}")
         body.code.add(f"prefetch.tensormap [{pointer}]", f"nanosleep.u32 {PREFETCH}", f"{past}:")
+
+
+def _read(program: Program, body: Body, name: str, value: str) -> str:
+    """The instruction that brings an object into the cache through which a name reaches it."""
+    if proxy_of(body, name) is not Proxy.GENERIC:
+        return touch(body, name, value)
+    size = min(4, program.physical(name).type.size)
+    return f"ld.weak.global.u{8 * size} {value}, [{body.pointer(name, '')}]"
 
 
 def busy(program: Program, body: Body) -> None:
@@ -75,7 +81,8 @@ def _names(program: Program, load: Load) -> list[str]:
 
 def _plain(program: Program, name: str) -> bool:
     item = program.physical(name)
-    return item.space is Space.GLOBAL and item.tensormap is None
+    reached = name != item.name or homes(program).get(name) is not Home.ARRAY
+    return item.space is Space.GLOBAL and item.tensormap is None and reached
 
 
 def _used_maps(program: Program, body: Body) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from ptxmm.gpu.harness import HEADER, MEETING, STATES, VALUES
@@ -9,6 +10,7 @@ from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
 from ptxmm.gpu.log import Profile
 from ptxmm.gpu.parameters import ROOM
+from ptxmm.gpu.views import BANK
 
 CTA = 256
 """Threads of the CTAs that `ctas_per_sm` counts."""
@@ -23,6 +25,10 @@ APART = 4352
 """Bytes between the arrays of two objects, beyond what they hold: they must not lie in the same sets of a cache."""
 
 SHARED = 48 << 10
+
+BANKED_ROUNDS = 4
+"""Rounds of a pass that a test in the constant bank should have: few CTAs fit into it."""
+
 CLUSTERS = 0.9
 """The part of the CTAs that clusters can use: they must not cross the bounds of a group of multiprocessors."""
 
@@ -78,6 +84,8 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: i
     units_ = max(1, units(layout, profile, chip, occupancy, sides))
     if layout.parameters:
         units_ = max(1, min(units_, ROOM // (layout.teams * layout.copies)))
+    banked = BANK // kernel.views.bank if kernel.views.bank else sys.maxsize
+    units_ = max(1, min(units_, banked // (layout.teams * layout.copies * BANKED_ROUNDS)))
     teams = units_ * layout.teams
     slot = max(profile.slot, 1 << (kernel.object_bytes - 1).bit_length())
     round_bytes = max(1, teams * layout.copies * slot * kernel.objects)
@@ -85,6 +93,7 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: i
     rounds = int(min(MOST_ROUNDS if layout.packed else MOST_ROUNDS_ALONE, max(1, wanted)))
     if layout.dependent or layout.parameters:
         rounds = 1
+    rounds = max(1, min(rounds, banked // (teams * layout.copies)))
     if layout.slot:
         rounds = max(1, min(rounds, (SHARED // 4) // layout.slot))
     copies = teams * layout.copies * rounds

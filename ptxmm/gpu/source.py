@@ -17,12 +17,14 @@ from ptxmm.gpu.participants import ensure_clusters_meet
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
 from ptxmm.gpu.stages import Stage
+from ptxmm.gpu.views import views
 from ptxmm.program import (
     Addr,
     Expr,
     FinalMem,
     FinalReg,
     Program,
+    Proxy,
     Space,
 )
 
@@ -78,7 +80,8 @@ class _Writer(Results):
             stamped=self.initial is not None,
             maps=tuple(described(self.program, item) for item in maps(self.program)),
             parameters=tuple(self._parameters()),
-            aliased=bool(self.program.views),
+            aliased=any(view.proxy is Proxy.GENERIC for view in self.program.views),
+            views=views(self.program),
         )
 
     def _parameters(self) -> Iterator[tuple[Described, int]]:

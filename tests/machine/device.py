@@ -17,6 +17,7 @@ from machine.grid import DYNAMIC, Grid
 from machine.memory import Fault, Memory
 from machine.rows import ROWS
 from machine.scheduler import Hang, Scheduler
+from machine.shown import CONSTANTS, texel
 from machine.started import CALLED
 from machine.streams import Stream
 from machine.text import Entry
@@ -58,6 +59,7 @@ def compiled(text: str) -> tuple[Entry, Body]:
 
 NAMES: dict[str, Any] = {
     **CALLED, "mbarriers": mbarriers, "ballot": ballot, "same": same, "reduced": reduced, "DYNAMIC": DYNAMIC,
+    "texel": texel, "CONSTANTS": CONSTANTS,
 }  # fmt: skip
 
 
@@ -71,6 +73,7 @@ class Machine:
     scheduler: Scheduler = field(init=False)
     streams: dict[int, Stream] = field(default_factory=dict)
     hung: bool = False
+    banks: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.random = Random(self.settings.seed)
@@ -103,12 +106,20 @@ class Machine:
 
             grid = Grid(
                 self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values),
-                released, ended, before,
+                released, ended, before, (self.constants(text), entry.constant[1]),
             )  # fmt: skip
             grid.start(self.random)
             return grid
 
         self.stream(stream).put(work, dependent=dependent)
+
+    def constants(self, text: str) -> int:
+        """Where the constant bank of a module is in memory, if it has one: zeros at first."""
+        size = compiled(text)[0].constant[1]
+        if size and text not in self.banks:
+            self.banks[text] = self.memory.allocate(size)
+            self.memory.piece(self.banks[text], size)[:] = bytes(size)
+        return self.banks.get(text, 0)
 
     def _placed(self, arguments: Arguments) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
         """Arguments as a kernel finds them, and the memory of those that are no numbers."""

@@ -10,6 +10,7 @@ from machine.barriers import Barriers, ClusterBarrier
 from machine.copies import Copies
 from machine.memory import OFFSETS, RANK, WINDOW, Fault, Memory
 from machine.scheduler import Gate, Scheduler, Steps
+from machine.shown import CONSTANTS
 from machine.warps import Warp
 
 DYNAMIC = 1 << 10
@@ -83,6 +84,13 @@ class Thread:
         """Where a generic address is in memory."""
         return self.shared(address ^ WINDOW) if address & WINDOW else address
 
+    def constant(self, address: int) -> int:
+        """Where an address in the constant bank is in memory."""
+        start, size = self.grid.constants
+        if not 0 <= address - CONSTANTS < size:
+            raise Fault(f"the address {address:#x} outside the constant bank")
+        return start + address - CONSTANTS
+
     def into_space(self, space: str, address: int) -> int:
         """A generic address in a state space."""
         if space == "global":
@@ -115,6 +123,7 @@ class Grid:
     released: Callable[[], None]
     ended: Callable[[], None]
     before: Grid | None = None
+    constants: tuple[int, int] = (0, 0)
     left: int = 0
     clusters: int = 0
     pieces: list[int] = field(default_factory=list)

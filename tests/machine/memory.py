@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from machine.shown import Shown
 
 SIZE = 1 << 28
 BASE = 0x7F12 << 32
@@ -15,7 +19,7 @@ ALIAS = 1 << 40
 GRAIN = 4
 """Bits of the size of what is marked as belonging to a piece."""
 
-APART = 256
+APART = 512
 
 WINDOW = 1 << 56
 """Where shared memory is in the generic address space."""
@@ -39,6 +43,7 @@ class Memory:
     marks: bytearray = field(default_factory=lambda: bytearray(SIZE >> GRAIN))
     views: dict[int, memoryview[int]] = field(init=False)
     free: dict[int, list[int]] = field(default_factory=dict)
+    shown: dict[int, Shown] = field(default_factory=dict)
     end: int = 1 << 12
 
     def __post_init__(self) -> None:

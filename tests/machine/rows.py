@@ -6,10 +6,10 @@ from machine.arithmetic import ROWS as COMPUTED
 from machine.arithmetic import atomic, kind_of
 from machine.memory import MASKS
 from machine.rows_async import ASYNCHRONOUS
-from machine.text import Instruction, Unknown
+from machine.text import Instruction, Unknown, split_operands
 from machine.translate import Row, Writer
 
-SPACES = ("global", "shared", "shared::cta", "shared::cluster", "param")
+SPACES = ("global", "shared", "shared::cta", "shared::cluster", "param", "const")
 
 
 def place(words: tuple[str, ...], address: str) -> str:
@@ -19,6 +19,8 @@ def place(words: tuple[str, ...], address: str) -> str:
         return address
     if space == "":
         return f"t.generic({address})"
+    if space == "const":
+        return f"t.constant({address})"
     return f"t.shared({address}, own={space != 'shared::cluster'})"
 
 
@@ -175,6 +177,27 @@ def _dependent(instruction: Instruction, writer: Writer) -> None:
     writer.line("yield from t.grid.wait()" if instruction.words[1] == "wait" else "t.grid.release(t.cta)")
 
 
+def _texel(instruction: Instruction, writer: Writer) -> None:
+    """`tex`, `suld` and `sust`: a word of what a texture or a surface shows; a surface counts bytes in a row."""
+    words = instruction.words
+    stores = words[0] == "sust"
+    target, source = instruction.operands[::-1] if stores else instruction.operands
+    shown, coordinates = split_operands(source.strip("[]"))
+    places = writer.reads(coordinates, 32)
+    if words[1 if words[0] == "tex" else 2] != f"{len(places)}d":
+        raise Unknown(f"the coordinates of `{instruction.mnemonic}`")
+    writer.line("yield")
+    kind = "texture" if words[0] == "tex" else "surface"
+    at = f"texel(t, {kind!r}, {writer.read(shown)}, {', '.join(places)})"
+    if stores:
+        writer.line(f"store({at}, 32, {writer.reads(target, 32)[0]})")
+        return
+    first, *others = writer.writes(target)
+    writer.line(f"{first} = load({at}, 32)")
+    for other in others:
+        writer.line(f"{other} = 0")
+
+
 def _queued(instruction: Instruction, writer: Writer) -> None:
     """Instructions of the tables for mbarriers and copies: by their longest known prefix."""
     for length in range(len(instruction.words), 0, -1):
@@ -202,6 +225,7 @@ ROWS: dict[str, Row] = {
     "barrier": _barrier,
     "elect": _elect,
     "griddepcontrol": _dependent,
+    **dict.fromkeys(("tex", "suld", "sust"), _texel),
     **dict.fromkeys(("mbarrier", "cp", "tensormap"), _queued),
 }
 """By opcode."""

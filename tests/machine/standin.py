@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy
 from numpy import uint8, uint32, uint64
 
+from machine import textures
 from machine.device import Machine, Settings, compiled
 from machine.driver import install
 from machine.grid import Grid
@@ -81,8 +83,9 @@ class ndarray:
         return self._seen().copy()
 
 
-def zeros(size: int, dtype: Any) -> ndarray:
-    """A new array."""
+def zeros(shape: int | tuple[int, ...], dtype: Any) -> ndarray:
+    """A new array, of one dimension whatever is asked for."""
+    size = math.prod(shape) if isinstance(shape, tuple) else shape
     made = ndarray((size,), dtype, MemoryPointer(Owned(size * numpy.dtype(dtype).itemsize), 0))
     made.fill(0)
     return made
@@ -144,9 +147,9 @@ class Event:
 class Function:
     """A kernel; its `ptr` is what the driver is asked about."""
 
-    def __init__(self, text: str) -> None:
-        self.ptr, self.text = id(self), text
-        driver.functions[self.ptr] = text
+    def __init__(self, module: Module) -> None:
+        self.ptr, self.module, self.text = id(self), module, module.text
+        driver.functions[self.ptr] = self.text
 
     def __call__(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], args: tuple[Any, ...], shared_mem: int = 0,
@@ -172,7 +175,12 @@ class Module:
     def get_function(self, name: str) -> Function:
         entry, _ = compiled(self.text)
         assert entry.name == name
-        return Function(self.text)
+        return Function(self)
+
+    def get_global_var(self, name: str) -> int:
+        entry, _ = compiled(self.text)
+        assert entry.constant[0] == name
+        return machine.constants(self.text)
 
 
 class Device:
@@ -201,11 +209,12 @@ def properties(_number: int) -> dict[str, Any]:
 cuda = SimpleNamespace(
     Device=Device, Event=Event, Stream=Stream, MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory,
     function=SimpleNamespace(Module=Module, Function=Function),
-    runtime=SimpleNamespace(getDeviceProperties=properties, driverGetVersion=lambda: 13000),
+    runtime=SimpleNamespace(getDeviceProperties=properties, driverGetVersion=lambda: 13000, **textures.NAMED),
     driver=SimpleNamespace(
         funcSetAttribute=lambda _function, _attribute, _value: None,
         occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _threads, _shared: machine.settings.occupancy,
     ),
+    texture=textures,
     get_current_stream=lambda: Stream.current[-1],
     get_elapsed_time=lambda start, end: (end.steps - start.steps) * STEP,
 )  # fmt: skip

@@ -31,7 +31,10 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel: `code` has a name for each label. `cluster` CTAs form a cluster, `threads` at most are in a CTA."""
+    """A kernel: `code` has a name for each label. `cluster` CTAs form a cluster, `threads` at most are in a CTA.
+
+    `shared` and `constant` are the arrays that a module declares, the second with its size.
+    """
 
     name: str
     parameters: tuple[tuple[str, int], ...]
@@ -41,6 +44,7 @@ class Entry:
     cluster: int = 1
     threads: int = 1024
     shared: str = ""
+    constant: tuple[str, int] = ("", 0)
 
 
 @dataclass(slots=True)
@@ -148,8 +152,15 @@ def read_entry(text: str) -> Entry:
         target=_one(r"\.target\s+(\w+)", found["head"], "sm_70"),
         cluster=int(_one(r"\.reqnctapercluster\s+(\d+)", found["tuning"], "1")),
         threads=int(_one(r"\.maxntid\s+(\d+)", found["tuning"], "1024")),
+        constant=_constant(found["head"]),
         shared=_one(r"\.extern\s+\.shared\s+\.align\s+\d+\s+\.b8\s+(\w+)\[\]", found["head"], ""),
     )
+
+
+def _constant(head: str) -> tuple[str, int]:
+    """The array in constant memory, with its bytes."""
+    found = re.search(r"\.const\s+\.align\s+\d+\s+\.b8\s+(\w+)\[(\d+)\]", head)
+    return (found[1], int(found[2])) if found else ("", 0)
 
 
 def _one(pattern: str, text: str, otherwise: str) -> str:

@@ -70,6 +70,8 @@ class Writer:
             return f"arguments[{[name for name, _ in self.entry.parameters].index(operand)}]"
         if operand and operand == self.entry.shared:
             return "DYNAMIC"
+        if operand and operand == self.entry.constant[0]:
+            return "CONSTANTS"
         try:
             return str(int(operand.rstrip("U"), 0) & MASKS[max(8, bits)])
         except ValueError:
