@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from building import model
@@ -14,6 +15,7 @@ from ptxmm.errors import Unsupported
 from ptxmm.gpu import harness
 from ptxmm.gpu.epochs import EPOCHS
 from ptxmm.gpu.profiles import PROFILES
+from ptxmm.gpu.source import kernel
 from ptxmm.program import Addr, Program
 from ptxmm.syntax.lit import read
 
@@ -155,22 +157,70 @@ def test_nobody_waits_at_a_barrier_for_a_thread_of_the_test_that_has_ended(
     assert states(counted) == {(0,), (1,)}
 
 
-HALF = "arrives at the barrier of its cluster and does not wait there, or waits only"
-ENDED = "ends before others meet in its cluster, and the next round needs it"
+UNEVEN = """ptx uneven
+.global .u32 x;
+thread P @ d0.c0.b0 {{ {} }}
+thread Q @ d0.c0.b1 {{ {} atom.relaxed.gpu.global.add.u32 r, [x], 1; }}
+exists (x == 1 && Q.r == 0)
+"""
+HALVES = {"A": "barrier.cluster.arrive;", "W": "barrier.cluster.wait;"}
 
 
-@pytest.mark.parametrize(("first", "second", "reason"), [
-    ("", "A", HALF), ("A", "", HALF), ("A", "AW", HALF), ("W", "W", HALF),
-    ("", "AW", ENDED), ("AW", "", ENDED), ("AW", "AWAW", ENDED),
+def uneven(first: str, second: str) -> Program:
+    return only(UNEVEN.format(*(" ".join(HALVES[letter] for letter in letters) for letters in (first, second))))
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("A", "AW"), ("AWA", "AWAW"), ("A", ""), ("AW", "A"), ("", "AW"), ("AW", ""), ("AW", "AWAW"), ("A", "AWAWA"),
 ])  # fmt: skip
-def test_a_cluster_whose_threads_do_not_meet_equally_often_cannot_begin_the_next_round(
-    first: str, second: str, reason: str
-) -> None:
-    halves = {"A": "barrier.cluster.arrive;", "W": "barrier.cluster.wait;"}
-    codes = [" ".join(halves[letter] for letter in letters) for letters in (first, second)]
-    threads = "\n".join(f"thread {'PQ'[n]} @ d0.c0.b{n} {{ {code} }}" for n, code in enumerate(codes))
-    with pytest.raises(Unsupported, match=reason):
-        seen(only(f"ptx uneven\n.global .u32 x;\n{threads}\nexists (x == 0)"))
+def test_a_cluster_whose_threads_do_not_meet_equally_often_plays_one_round_a_launch(first: str, second: str) -> None:
+    test = uneven(first, second)
+    (counted,) = seen(test, passes=3, warps=1)
+    assert kernel(test).layout.once
+    assert counted.holding == counted.instances == 3 * 32
+
+
+def test_a_control_that_ends_for_good_is_not_played_beside_a_test_that_does_not() -> None:
+    with pytest.raises(Unsupported, match="its threads end for good"):
+        kernel(uneven("AW", "A"), kernel(uneven("AW", "AW")).layout)
+
+
+@pytest.mark.parametrize(("first", "second"), [("W", "W"), ("A", "AA"), ("AW", "WA")])
+def test_a_wait_without_an_arrival_before_it_is_refused(first: str, second: str) -> None:
+    with pytest.raises(Unsupported, match="waits at the barrier of its cluster before it arrives there, or arrives tw"):
+        kernel(uneven(first, second))
+
+
+EXITS = """ptx exits
+.shared @ d0.c0.b0 .u32 s;
+.global .u32 x;
+thread A @ d0.c0.b0 { %s bar.sync 0; ld.weak.shared.u32 r, [s]; }
+thread B @ d0.c0.b0 { %s exit; bar.sync 0; }
+exists (A.r == 1 && %s)
+"""
+STORES = "st.weak.shared.u32 [s], 1;"
+
+
+@pytest.mark.parametrize("shown", ["A.r == A.r", "s == 1", "B.q == 5"])
+def test_a_barrier_of_a_cta_does_not_wait_for_a_thread_that_has_exited(shown: str) -> None:
+    test = only(EXITS % (STORES, "q = 5;", shown))
+    (counted,) = seen(test, passes=3)
+    assert counted.holding == counted.instances > 0
+    assert "barrier.cta.sync.aligned 0;" in kernel(test).text
+
+
+def test_a_thread_that_exits_only_sometimes_meets_the_others_or_does_not() -> None:
+    sometimes = "ld.relaxed.gpu.global.u32 q, [x]; if (q == 0) { exit; } st.weak.shared.u32 [s], 2;"
+    test = only(EXITS.replace(" exit;", "") % ("st.relaxed.gpu.global.u32 [x], 1;", sometimes, "s == s"))
+    (counted,) = seen(test, passes=24)
+    assert {(0, 0), (2, 2)} == states(counted)
+
+
+def test_shared_memory_that_a_thread_shows_which_exits_is_refused() -> None:
+    test = only(EXITS.replace("thread A", "thread Z").replace("A.r", "Z.r") % (STORES, "q = 5;", "s == 1"))
+    turned = replace(test, threads=test.threads[::-1])
+    with pytest.raises(Unsupported, match="the thread that shows shared memory of its CTA exits"):
+        kernel(turned)
 
 
 @pytest.mark.parametrize("code", [

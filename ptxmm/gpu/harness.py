@@ -116,6 +116,15 @@ def meet(code: Code, layout: Layout, seats: int, *, ordered: bool, fences: tuple
     add(*fences)
 
 
+def depart(code: Code, layout: Layout, fences: tuple[str, ...]) -> None:
+    """Come to the next point where the team meets in order, and wait for nobody there."""
+    past = code.label("DEPARTED")
+    code.add(*fences)
+    if layout.packed:
+        code.add("bar.warp.sync 0xffffffff", f"@!lead bra {past}")
+    code.add("fence.acq_rel.gpu", "red.relaxed.gpu.global.add.u32 [point], 1", f"{past}:")
+
+
 def count(code: Code, layout: Layout, words: list[str], status: str | None, flags: dict[str, str]) -> None:
     """Count one final state: its `words` of 64 bits, whether it is one that counts, and what holds in it."""
     add, fresh = code.add, code.fresh

@@ -136,13 +136,13 @@ class Launch:
     def __call__(self, passes: int, seed: int) -> None:
         """Launch; where there are two sides, they change places from launch to launch."""
         self.gpu.ensure_epochs(passes)
-        stages = self.present[0].kernel.layout.stages
-        if len(stages) == 1:
+        layout = self.present[0].kernel.layout
+        if layout.staged:
+            for _ in range(passes):
+                self._pass(seed, layout.stages)
+        else:
             self._launch(passes, seed)
             self._launched(passes)
-        else:
-            for _ in range(passes):
-                self._pass(seed, stages)
         self.flipped = len(self.present) > 1 and not self.flipped
 
     def _pass(self, seed: int, stages: tuple[Stage, ...]) -> None:

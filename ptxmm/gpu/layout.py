@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.endings import plays_once
 from ptxmm.gpu.parameters import parameters
 from ptxmm.gpu.stages import Stage, stages
 from ptxmm.gpu.views import views
@@ -50,7 +51,7 @@ class Layout:
     the test is a warp and 32 copies run side by side; else one copy, and the lanes that play no part exit at the start.
     `teams` teams share a CTA of `warps` warps each. `shared` has the byte offset of each shared object in a copy's
     slot of `shared_size` bytes, the same in each CTA. `stages` are the launches that play the test, one in most cases.
-    `parameters` are tensor maps that are parameters of the kernel.
+    `parameters` are tensor maps that are parameters of the kernel. `once` says that a launch plays one round.
     """
 
     seats: tuple[Seat, ...]
@@ -63,11 +64,17 @@ class Layout:
     shared_size: int
     stages: tuple[Stage, ...]
     parameters: tuple[str, ...] = ()
+    once: bool = False
 
     @property
     def dependent(self) -> bool:
         """Whether a launch starts when the one before it says so: each CTA then runs one copy, once."""
         return any(stage.dependent for stage in self.stages)
+
+    @property
+    def staged(self) -> bool:
+        """Whether a pass has several launches: the first writes initial values, the last counts."""
+        return self.once or len(self.stages) > 1
 
     @property
     def copies(self) -> int:
@@ -118,6 +125,7 @@ def layout(program: Program) -> Layout:
         shared_size=size,
         stages=launches,
         parameters=given,
+        once=plays_once(program),
     )
 
 
@@ -145,11 +153,8 @@ def _ensure_one_grid(program: Program) -> None:
         if holds:
             raise Unsupported(reason)
     views(program)
-    meets = any(isinstance(s, Barrier | ClusterBarrier) for thread in program.threads for s in thread.body)
     for thread in program.threads:
         for statement in thread.body:
-            if isinstance(statement, Exit) and meets:
-                raise Unsupported("a thread exits before a barrier, and the harness needs it for the next round")
             if isinstance(statement, Foreign):
                 raise Unsupported(statement.reason)
 

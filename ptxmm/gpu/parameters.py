@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from ptxmm.errors import Unsupported
-from ptxmm.gpu.maps import MAP_BYTES
+from ptxmm.gpu.maps import MAP_BYTES, Described, described
 from ptxmm.program import Addr, AsyncCopy, Expr, Program, Space, Statement, leaves
 
 ROOM = 96
@@ -37,6 +37,15 @@ def parameters(program: Program) -> tuple[str, ...]:
     if len(mapped) > 1:
         raise Unsupported("it has several tensor maps that are kernel parameters")
     return tuple(item.name for item in program.objects if item.name in mapped)
+
+
+def described_parameters(program: Program) -> tuple[tuple[Described, int], ...]:
+    """What these tensor maps describe, each with the number of its array among those in global memory."""
+    arrays = [item.name for item in program.objects if item.space is Space.GLOBAL]
+    maps = [program.physical(name) for name in parameters(program)]
+    return tuple(
+        (described(program, item), arrays.index(item.tensormap.target)) for item in maps if item.tensormap is not None
+    )
 
 
 def declared(place: int, number: int) -> Iterator[str]:

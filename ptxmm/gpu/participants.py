@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ptxmm.errors import Unsupported
 from ptxmm.gpu.around import loops
+from ptxmm.gpu.endings import doubtful
 from ptxmm.gpu.layout import WARP, cta_of
 from ptxmm.gpu.waits import BARRIERS
 from ptxmm.program import (
     Bar,
     Barrier,
-    Branch,
-    ClusterBarrier,
     Const,
     Exit,
     Expr,
-    Label,
     Program,
     Statement,
     Thread,
@@ -55,24 +52,6 @@ def participants(program: Program, number: int) -> dict[int, Statement]:
     return found
 
 
-def ensure_clusters_meet(program: Program) -> None:
-    """Unsupported where a thread leaves the barrier of its cluster half-way, or before others come once more.
-
-    It has no count, and in the next round the thread arrives there again.
-    """
-    meets: dict[object, set[int]] = {}
-    for thread in program.threads:
-        here = [n for n, s in enumerate(thread.body) if isinstance(s, ClusterBarrier)]
-        halves = [s.wait for s in thread.body if isinstance(s, ClusterBarrier)]
-        if any(_doubtful(thread.body, n) for n in here):
-            continue
-        if halves != [False, True] * (len(here) // 2):
-            raise Unsupported("a thread arrives at the barrier of its cluster and does not wait there, or waits only")
-        meets.setdefault(cta_of(thread.place)[0], set()).add(len(here))
-    if any(len(times) > 1 for times in meets.values()):
-        raise Unsupported("a thread ends before others meet in its cluster, and the next round needs it")
-
-
 Kind = type[Barrier] | type[WarpSync]
 
 
@@ -89,7 +68,7 @@ def _without_some(thread: Thread, mates: list[Thread], kind: Kind) -> Iterator[t
         return
     for turn, place in enumerate(places[thread.name] or ()):
         gone = [one for one in mates if len(places[one.name] or ()) <= turn]
-        if gone and all(_ends(one, kind) for one in gone):
+        if any(not _exits(one) for one in gone) and all(_ends(one, kind) for one in gone):
             yield place, [one for one in mates if one not in gone]
 
 
@@ -113,7 +92,7 @@ def _places(thread: Thread, kind: Kind) -> list[int] | None:
     """Where a thread comes to barriers that wait for all, each once; None where that is not certain."""
     body = thread.body
     here = [n for n, s in enumerate(body) if isinstance(s, kind)]
-    if any(not _whole(body[n]) or _doubtful(body, n) for n in here):
+    if any(not _whole(body[n]) or doubtful(body, n) for n in here):
         return None
     return here
 
@@ -125,15 +104,12 @@ def _ends(thread: Thread, kind: Kind) -> bool:
     return not waits and not any(loop.stop > last + 1 for loop in loops(thread))
 
 
+def _exits(thread: Thread) -> bool:
+    """Whether a thread surely ends at an `exit`, which it does here too."""
+    return any(isinstance(s, Exit) and not doubtful(thread.body, n) for n, s in enumerate(thread.body))
+
+
 def _whole(statement: Statement) -> bool:
     if isinstance(statement, WarpSync):
         return True
     return isinstance(statement, Barrier) and statement.count is None and statement.kind is not Bar.ARRIVE
-
-
-def _doubtful(body: tuple[Statement, ...], place: int) -> bool:
-    """Whether an instruction may be left out or repeated."""
-    labels = {s.name: n for n, s in enumerate(body) if isinstance(s, Label)}
-    jumps = [(n, labels[s.target]) for n, s in enumerate(body) if isinstance(s, Branch)]
-    over = any(min(jump) <= place <= max(jump) for jump in jumps)
-    return over or body[place].guard is not None or any(isinstance(s, Exit) for s in body[:place])

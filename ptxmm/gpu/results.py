@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxmm.arith import Type
+from ptxmm.errors import Unsupported
 from ptxmm.gpu.body import Body, decoded
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.columns import Column, column_type, columns
@@ -24,6 +25,8 @@ class Results:
         self.program = program
         own = layout(program)
         self.layout = shape or own
+        if own.once and not self.layout.once:
+            raise Unsupported("its threads end for good, and those that it is played beside do not")
         self.initial: Initial | None = epochs(program)
         self.code = Code()
         self.columns = columns(program)
@@ -88,7 +91,7 @@ class Results:
         """
         names = {column.thread if isinstance(column, FinalReg) else None for column in self.columns}
         names |= {body.thread.name for body in self.judged}
-        whole = self.layout.packed and len(self.layout.stages) == 1
+        whole = self.layout.packed and not self.layout.staged
         if self.initial is None or not whole or len(names) != 1 or not one_writer_each(self.program):
             return None
         return next((body for body in self.bodies if body.thread.name in names), None)

@@ -91,7 +91,7 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: i
     round_bytes = max(1, teams * layout.copies * slot * kernel.objects)
     wanted = (COLD if profile.working_set == "cold" else HOT) * chip.l2 / sides / round_bytes
     rounds = int(min(MOST_ROUNDS if layout.packed else MOST_ROUNDS_ALONE, max(1, wanted)))
-    if layout.dependent or layout.parameters:
+    if layout.dependent or layout.once or layout.parameters:
         rounds = 1
     rounds = max(1, min(rounds, banked // (teams * layout.copies)))
     if layout.slot:

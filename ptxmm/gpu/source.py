@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from ptxmm.errors import Unsupported
 from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
-from ptxmm.gpu.initial import Rounds, global_objects, host_of, initialise_global, initialise_shared, maps
+from ptxmm.gpu.endings import leaving
+from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, maps
 from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.layout import Layout
-from ptxmm.gpu.maps import Described, described
+from ptxmm.gpu.maps import described
 from ptxmm.gpu.names import OPAQUE
-from ptxmm.gpu.parameters import VERSION
-from ptxmm.gpu.participants import ensure_clusters_meet
+from ptxmm.gpu.parameters import VERSION, described_parameters
 from ptxmm.gpu.preload import busy, preload
 from ptxmm.gpu.results import Results
 from ptxmm.gpu.stages import Stage
 from ptxmm.gpu.views import views
-from ptxmm.program import (
-    Addr,
-    Expr,
-    FinalMem,
-    FinalReg,
-    Program,
-    Proxy,
-    Space,
-)
+from ptxmm.program import Addr, Expr, FinalMem, FinalReg, Program, Proxy, Space
 
 ASYNC = "fence.proxy.async"
 
 
 def kernel(program: Program, shape: Layout | None = None) -> Kernel:
     """The kernel of a test, in the layout of another that has the same threads; Unsupported says why there is none."""
-    ensure_clusters_meet(program)
     return _Writer(program, shape).kernel()
 
 
@@ -79,18 +69,10 @@ class _Writer(Results):
             target=name,
             stamped=self.initial is not None,
             maps=tuple(described(self.program, item) for item in maps(self.program)),
-            parameters=tuple(self._parameters()),
+            parameters=described_parameters(self.program),
             aliased=any(view.proxy is Proxy.GENERIC for view in self.program.views),
             views=views(self.program),
         )
-
-    def _parameters(self) -> Iterator[tuple[Described, int]]:
-        """What the tensor maps that are parameters describe, and the number of the array."""
-        arrays = [item.name for item in global_objects(self.program)]
-        for name in self.layout.parameters:
-            item = self.program.physical(name)
-            assert item.tensormap is not None
-            yield described(self.program, item), arrays.index(item.tensormap.target)
 
     def _wide(self) -> bool:
         return 128 in self.code.declared.values()
@@ -112,7 +94,7 @@ class _Writer(Results):
             f"mul.wide.u32 all, {copies}, {shape.copies}",
         )
         add("mov.u64 waste, 0")
-        if len(self.layout.stages) > 1:
+        if self.layout.staged:
             self._staged()
         else:
             self._passes()
@@ -174,21 +156,41 @@ class _Writer(Results):
             self._meet(stage, ordered=True)
         self._rounds(stage)
         if self._asks_shared(stage):
+            if self.layout.once:
+                self._leave(stage, past)
             self._meet(stage, ordered=True)
             self.hand_over_shared(stage.threads)
+
+    def _leave(self, stage: Stage, past: str) -> None:
+        """Threads that no shared memory needs any more end here, so that nobody waits for them."""
+        hosts = self._hosts(stage)
+        if hosts & leaving(self.program):
+            raise Unsupported("the thread that shows shared memory of its CTA exits before others meet there")
+        stays = self.code.fresh(PREDICATE)
+        for number in sorted(hosts):
+            self.code.add(f"setp.eq.u32 {stays}, role, {number}", f"@{stays} bra STAY{number}")
+        harness.depart(self.code, self.layout, self._fences(ordered=True))
+        self.code.add(f"bra {past}", *(f"STAY{number}:" for number in sorted(hosts)))
 
     def _each(self) -> Rounds:
         return Rounds(self.each_round, self.close, lambda: self.locate(turned=False))
 
     def _asks_shared(self, stage: Stage) -> bool:
         """Whether a final state has shared memory of some thread's CTA."""
+        return bool(self._hosts(stage))
+
+    def _hosts(self, stage: Stage) -> set[int]:
+        """The threads that show what is asked for in the shared memory of their CTAs."""
         asked = [c for c in self.columns if isinstance(c, FinalMem) and self.is_shared(c)]
-        return any(host_of(self.program, self.program.physical(column.name)) in stage.threads for column in asked)
+        return {host_of(self.program, self.program.physical(c.name)) for c in asked} & set(stage.threads)
 
     def _meet(self, stage: Stage, *, ordered: bool) -> None:
         self.meetings[self.layout.stages.index(stage)] += ordered
-        fences = (ASYNC,) if ordered and self.asynchronous else ()
+        fences = self._fences(ordered=ordered)
         harness.meet(self.code, self.layout, len(stage.threads), ordered=ordered, fences=fences)
+
+    def _fences(self, *, ordered: bool) -> tuple[str, ...]:
+        return (ASYNC,) if ordered and self.asynchronous else ()
 
     def _rounds(self, stage: Stage) -> None:
         code, add = self.code, self.code.add
