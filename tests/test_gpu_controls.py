@@ -16,6 +16,7 @@ from ptxmm.cat import shipped_models
 from ptxmm.enumeration import outcomes
 from ptxmm.gpu.around import loops
 from ptxmm.gpu.controls import controls
+from ptxmm.gpu.phases import one_phase
 from ptxmm.gpu.waits import waits
 from ptxmm.gpu.weaker import shortfalls
 from ptxmm.program import Barrier, Fence, Load, MbarrierInit, Nop, Order, Program, Scope, Statement, WaitGroup
@@ -307,6 +308,42 @@ def test_a_thread_pauses_before_what_others_wait_for_and_never_where_it_waits_it
                   thread B @ d0.c0.b0 { bar.sync 0; bar.sync 0; st.weak.u32 [x], 1; bar.sync 1; } exists (A.r0 == 1)""")
     shapes = [[type(s).__name__ for s in thread.body] for thread in headlong(test).threads]
     assert shapes == [["Barrier", "Nop", "Load", "Store"], ["Barrier", "Store"]]
+
+
+def test_where_bytes_of_a_second_phase_may_come_too_early_a_thread_only_misses_its_last_wait() -> None:
+    test = named(read_programs(LIBRARY / "mbarrier" / "tma-ring.lit"), "tma-ring[right]")
+    (control,) = [one for one in controls(test) if one.kind in ("hasty", "headlong")]
+    assert control.kind == "hasty"
+    producer, consumer = (len(waits(control.program, thread)) for thread in control.program.threads)
+    assert (producer, consumer) == (0, len(waits(test, test.threads[1])) - 1)
+    assert sum(isinstance(s, Nop) for s in control.program.threads[0].body) == len(waits(test, test.threads[0]))
+    asked = solver.Options()
+    verdicts = [solver.check(one, model("ptx-9.4"), asked).verdict for one in (test, control.program)]
+    assert verdicts == ["forbidden", "allowed"]
+
+
+ARM, ARRIVE = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;", "mbarrier.arrive.shared::cta.b64 _, [m];"
+NAMED = "mov.u32 %a, m; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%a], 16;"
+
+
+@pytest.mark.parametrize(
+    ("count", "code", "phase"),
+    [
+        (1, ARM, True),
+        (1, ARM + ARRIVE, False),
+        (2, ARM + ARRIVE, True),
+        (3, ARM + ARRIVE.replace("[m]", "[m], 3"), False),
+        (1, ARRIVE + ARRIVE, True),
+        (1, f"do {{ {ARM} r = r + 1; }} while (r < 9);", False),
+        (1, NAMED, True),
+        (1, NAMED + ARRIVE, False),
+    ],
+)
+def test_an_mbarrier_that_counts_bytes_is_used_for_one_phase_or_may_be_for_more(
+    count: int, code: str, phase: bool
+) -> None:
+    (test,) = read(f"ptx t\n.shared @ d0.c0.b0 .mbarrier m({count});\nthread A @ d0.c0.b0 {{ {code} }}", "t.lit")
+    assert one_phase(test) is phase
 
 
 def test_barriers_around_the_making_of_an_mbarrier_stay_where_nobody_waits() -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from ptxmm.errors import InputError, PtxmmError, Unsupported
 from ptxmm.gpu.around import Around, surroundings
 from ptxmm.gpu.changes import became, told, wait_told
-from ptxmm.gpu.headlong import headlong, without
+from ptxmm.gpu.headlong import Headlong, hasty, headlong, without
 from ptxmm.gpu.independent import without_dependencies
 from ptxmm.gpu.torn import may_tear, torn
 from ptxmm.gpu.weaker import shortfalls
@@ -126,18 +126,27 @@ def _thread(surrounded: Surrounded, weakening: Weakening, thread: Thread, change
     return replace(thread, body=(*body, *late))
 
 
-def _rushing(program: Program, surrounded: Surrounded) -> Weakened:
-    """Nobody waits, for others or for copies; what others wait for in the test comes late; the rest is relaxed."""
-    found = headlong(program)
+def _rushing(hurries: Callable[[Program], dict[str, Headlong]]) -> Making:
+    """The making of a control that does without waits, and perhaps barriers; the rest is relaxed."""
 
-    def rushed(thread: Thread, changes: list[str]) -> Thread:
-        if thread.name not in found:
-            return thread
-        weaker = [_relaxed(s, around) for s, around in zip(thread.body, surrounded[thread.name], strict=True)]
-        whole = (new if new is None or _is_ptx(new) else old for new, old in zip(weaker, thread.body, strict=True))
-        return without(thread, found[thread.name], tuple(whole), changes)
+    def making(program: Program, surrounded: Surrounded) -> Weakened:
+        found = hurries(program)
 
-    return rushed
+        def rushed(thread: Thread, changes: list[str]) -> Thread:
+            if thread.name not in found:
+                return thread
+            whole = [_drained(s, around) for s, around in zip(thread.body, surrounded[thread.name], strict=True)]
+            return without(thread, found[thread.name], whole, changes)
+
+        return rushed
+
+    return making
+
+
+def _drained(statement: Statement, around: Around) -> Statement | None:
+    """An instruction relaxed, but waits for copies in their place."""
+    new = statement if isinstance(statement, WaitGroup) else _relaxed(statement, around)
+    return new if new is None or _is_ptx(new) else statement
 
 
 def _is_ptx(statement: Statement) -> bool:
@@ -234,7 +243,8 @@ KINDS: dict[str, Making] = {
     "narrowed": _each(_narrowed),
     "weak": _each(_weak),
     "unwaited": _each(_unwaited),
-    "headlong": _rushing,
+    "hasty": _rushing(hasty),
+    "headlong": _rushing(headlong),
 }
 BOLD = "headlong"
 """The last kind: where nobody waits, an mbarrier may be used beyond what it counts, and the chip may refuse."""

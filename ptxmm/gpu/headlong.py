@@ -1,15 +1,18 @@
 """Controls that wait for nothing: which waits and barriers go, and where a thread pauses so that others overtake it.
 
-No thread waits for another, so that none can wait in vain, whatever comes too early. A barrier goes too, unless code
-of the test initialises an mbarrier, or a barrier is all that a thread has done yet: it only lets the threads begin
-together. A thread pauses before what it does before its first wait: who waits for that in the test finds it missing.
+Headlong, no thread waits for another, so that none can wait in vain, whatever comes too early. A barrier goes too,
+unless code of the test initialises an mbarrier, or a barrier is all that a thread has done yet: it only lets the
+threads begin together. A thread pauses before what it does before its first wait: who waits for that in the test finds
+it missing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ptxmm.gpu.changes import became, told, wait_told
+from ptxmm.gpu.phases import one_phase
 from ptxmm.gpu.waits import BARRIERS, waits
 from ptxmm.program import (
     AsyncCopy,
@@ -25,6 +28,7 @@ from ptxmm.program import (
     MbarrierArrive,
     MbarrierInit,
     MbarrierInval,
+    MbarrierTx,
     MbarrierWait,
     Nop,
     Program,
@@ -42,14 +46,14 @@ WORK = (Load, Store, Atomic, AsyncCopy, AsyncStore, CopyArrive)
 
 @dataclass(frozen=True, slots=True)
 class Headlong:
-    """What a thread does without, as numbers of its instructions, and before which instruction it pauses."""
+    """What a thread does without, as numbers of its instructions, and before which instructions it pauses."""
 
     gone: frozenset[int]
-    pause: int | None
+    pauses: frozenset[int]
 
 
 def headlong(program: Program) -> dict[str, Headlong]:
-    """What each thread does without; nothing where no thread waits, or where arrivals may not complete a phase.
+    """What each thread does without; nothing where no thread waits, or where an mbarrier may be used undefinedly.
 
     >>> from ptxmm.syntax.lit import read
     >>> (test,) = read('''ptx handed-over
@@ -57,15 +61,37 @@ def headlong(program: Program) -> dict[str, Headlong]:
     ... thread A @ d0.c0.b0 { st.weak.shared.u32 [s], 1; mbarrier.arrive.shared::cta.b64 _, [m]; }
     ... thread B @ d0.c0.b0 { await mbarrier.try_wait.parity.shared::cta.b64 [m], 0; ld.weak.shared.u32 r, [s]; }
     ... exists (B.r == 0)''', "handed-over.lit")
-    >>> {name: (sorted(one.gone), one.pause) for name, one in headlong(test).items()}
-    {'A': ([], 0), 'B': ([0, 1, 2], None)}
+    >>> {name: (sorted(one.gone), sorted(one.pauses)) for name, one in headlong(test).items()}
+    {'A': ([], [0]), 'B': ([0, 1, 2], [])}
     """
     everything = [statement for thread in program.threads for statement in thread.body]
-    if any(isinstance(s, MbarrierArrive) and not s.completes for s in everything):
+    if any(isinstance(s, MbarrierArrive) and not s.completes for s in everything) or not one_phase(program):
         return {}
     begin = _together(program) if _loose(everything) else None
     found = {thread.name: _thread(program, thread, begin) for thread in program.threads}
     return found if any(one.gone for one in found.values()) else {}
+
+
+def hasty(program: Program) -> dict[str, Headlong]:
+    """What each thread does without where they cannot all go headlong: its last wait.
+
+    One that starts copies, or says how many bytes come, does without all and pauses instead: it must not come so early
+    that an mbarrier is used undefinedly.
+    """
+    if headlong(program):
+        return {}
+    found = {}
+    for thread in program.threads:
+        each = waits(program, thread)
+        starts = any(_starts(s) for s in thread.body)
+        gone = (n for wait in (each if starts else each[-1:]) for n in wait.droppable)
+        found[thread.name] = Headlong(frozenset(gone), frozenset(wait.test for wait in each if starts))
+    return found if any(one.gone and not one.pauses for one in found.values()) else {}
+
+
+def _starts(statement: Statement) -> bool:
+    expects = isinstance(statement, MbarrierArrive) and statement.expect is not None
+    return expects or isinstance(statement, AsyncCopy | AsyncStore | CopyArrive | MbarrierTx)
 
 
 def _thread(program: Program, thread: Thread, begin: int | None) -> Headlong:
@@ -75,8 +101,8 @@ def _thread(program: Program, thread: Thread, begin: int | None) -> Headlong:
     gone |= set(meetings[begin:]) if begin is not None else set()
     first = min(gone, default=len(thread.body))
     start = max((n + 1 for n in meetings if n < first), default=0)
-    work = (n for n in range(start, first) if isinstance(thread.body[n], WORK))
-    return Headlong(frozenset(gone), next(work, None))
+    work = [n for n in range(start, first) if isinstance(thread.body[n], WORK)]
+    return Headlong(frozenset(gone), frozenset(work[:1]))
 
 
 def _loose(everything: list[Statement]) -> bool:
@@ -117,19 +143,29 @@ def _name(statement: Statement) -> object:
     return "warp"
 
 
-def without(thread: Thread, here: Headlong, weaker: tuple[Statement | None, ...], changes: list[str]) -> Thread:
+def without(thread: Thread, here: Headlong, weaker: Sequence[Statement | None], changes: list[str]) -> Thread:
     """A thread that does without waits and barriers, and pauses; `weaker` has its other instructions, or None."""
     body = list[Statement]()
     for index, (old, new) in enumerate(zip(thread.body, weaker, strict=True)):
-        if index == here.pause:
+        if index in here.pauses:
             body.append(PAUSE)
             changes.append(f"{thread.name}: a pause before {told(old)}")
-        if isinstance(old, Branch) and index in here.gone:
-            changes += wait_told(thread, index, here.gone)
-        elif index in here.gone:
-            changes += [] if isinstance(old, Label | MbarrierWait) else [f"{thread.name}: {told(old)} -> dropped"]
-        elif new != old:
+        if index in here.gone:
+            changes += _gone(thread, index, here)
+            continue
+        if new != old:
             changes.append(f"{thread.name}: {told(old)} -> {became(old, new)}")
-        if index not in here.gone and new is not None:
+        if new is not None:
             body.append(replace(new, text=told(replace(new, text=""))) if new != old else old)
     return replace(thread, body=tuple(body))
+
+
+def _gone(thread: Thread, index: int, here: Headlong) -> list[str]:
+    """What is told of an instruction that is gone: a wait is told where it ends."""
+    match thread.body[index]:
+        case Branch():
+            return wait_told(thread, index, here.gone)
+        case Label() | MbarrierWait():
+            return []
+        case barrier:
+            return [f"{thread.name}: {told(barrier)} -> dropped"]
