@@ -22,13 +22,11 @@ class Viewed:
         self.gpu, self.views, self.inset, self.bank = gpu, views, side * BANK, 0
         self.array = _array(gpu, f"array{side}", -(-size // (TEXEL * ROW))) if views.array else None
         self.texture, self.surface = None, None
-        textures = gpu.cupy.cuda.texture
         if views.surface:
-            self.surface = textures.SurfaceObject(self._resource(0, size))
+            self.surface = gpu.cupy.cuda.texture.SurfaceObject(self._resource(start, size))
         if views.texture:
-            resource = self._resource(start + alias if views.texture == "second" else start, size)
-            clamp = gpu.cupy.cuda.runtime.cudaAddressModeClamp
-            self.texture = textures.TextureObject(resource, textures.TextureDescriptor((clamp, clamp)))
+            shown = self._resource(start + alias if views.texture == "second" else start, size)
+            self.texture = gpu.cupy.cuda.texture.TextureObject(shown, _whole(gpu))
 
     def open(self, function: Any) -> None:
         """Find the constant bank of a module, by the global address that its bytes have too."""
@@ -54,6 +52,12 @@ class Viewed:
         return cuda.texture.ResourceDescriptor(
             cuda.runtime.cudaResourceTypeLinear, arr=linear, chDesc=_word(self.gpu), sizeInBytes=size // TEXEL * TEXEL
         )
+
+
+def _whole(gpu: Gpu) -> Any:
+    """Texels as they are, by their numbers."""
+    clamp = gpu.cupy.cuda.runtime.cudaAddressModeClamp
+    return gpu.cupy.cuda.texture.TextureDescriptor((clamp, clamp))
 
 
 def _word(gpu: Gpu) -> Any:
