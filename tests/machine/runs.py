@@ -59,7 +59,8 @@ def seen(
     A CTA has at most so many `warps` where the test leaves that open; `first` is the epoch of the first pass.
     """
     with patch.object(layout, "WARPS", warps):
-        kernels = tuple(map(kernel, (program, *controls)))
+        own = kernel(program)
+        kernels = (own, *(kernel(control, own.layout) for control in controls))
     with device(**settings) as gpu:
         gpu.epoch, whole = first, entry(*kernels)
         job = Job(0, whole, (profile,), 1.0, settings.get("seed", 0))
