@@ -13,6 +13,7 @@ import numpy
 import pytest
 from machine import standin
 from machine.device import Settings
+from machine.runs import seen
 
 from ptxmm.errors import Unsupported
 from ptxmm.gpu import dependents, turns
@@ -89,6 +90,45 @@ def test_kernels_of_a_stream_are_launches_one_after_the_other(launches: str, exp
 def test_kernels_in_another_order_are_unsupported() -> None:
     with pytest.raises(Unsupported, match="order"):
         stages(only("launch k2 with k0;"))
+
+
+AFTER = """ptx after
+.global .u32 x; .global .u32 y;
+thread A @ d0.c0.b0 { st.weak.global.u32 [x], 1; ld.weak.global.u32 r, [y]; }
+thread B @ d0.c1.b1 after %s { ld.weak.global.u32 r, [x]; st.weak.global.u32 [y], 1; }
+thread C @ d0.c2.b2%s { ld.weak.global.u32 r, [x]; }
+exists (A.r == 0 && B.r == 1 && C.r == 1)
+"""
+
+
+def after(first: str, second: str) -> Program:
+    (program,) = read(AFTER % (first, f" after {second}" if second else ""), "after.lit")
+    return program
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("A", "", (Stage((0, 2)), Stage((1,)))),
+        ("A", "A", (Stage((0,)), Stage((1, 2)))),
+        ("A", "B", (Stage((0,)), Stage((1,)), Stage((2,)))),
+        ("C", "", (Stage((0, 2)), Stage((1,)))),
+    ],
+)
+def test_ctas_that_start_after_others_have_ended_are_a_launch_of_their_own(
+    first: str, second: str, expected: tuple[Stage, ...]
+) -> None:
+    assert stages(after(first, second)) == expected
+
+
+def test_a_cta_that_starts_after_another_finds_what_that_left_and_tells_it_nothing() -> None:
+    (test,) = seen(after("A", "B"), warps=1)
+    assert test.holding == test.instances > 0
+
+
+def test_ctas_that_start_after_each_other_are_unsupported() -> None:
+    with pytest.raises(Unsupported, match="starts after itself, or after another of its cluster"):
+        stages(after("C", "B"))
 
 
 def test_a_kernel_sees_what_the_one_before_it_wrote() -> None:

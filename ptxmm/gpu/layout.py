@@ -139,7 +139,6 @@ def _ensure_one_grid(program: Program) -> None:
     reasons = (
         (program.hardware.skip is not None, program.hardware.skip or ""),
         (len(devices) > 1, "it needs several GPUs"),
-        (any(t.after is not None for t in program.threads), "a CTA starts after another has ended"),
         (_many_addresses(program), "it has more than two addresses for one object, or two for shared memory"),
         (
             _aligned_lanes(program),

@@ -1,11 +1,13 @@
 """Several kernels in one test: which of them one launch plays, and which launches follow each other.
 
 Kernels run in a stream in the order of their numbers, each after all of those before it; `with` puts one beside the
-one before it, in the same launch; `dependent` lets one start when the one before it says so.
+one before it, in the same launch; `dependent` lets one start when the one before it says so. CTAs that start after
+others of their kernel have ended are a launch of their own too: a launch in which they are not resident at first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
@@ -17,7 +19,7 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Kernels that one launch plays: the numbers of their threads.
+    """Kernels, or CTAs, that one launch plays: the numbers of their threads.
 
     A `dependent` launch may start before the one before it has ended.
     """
@@ -39,9 +41,25 @@ def stages(program: Program) -> tuple[Stage, ...]:
             groups[-1][0].append(kernel)
         else:
             groups.append(([kernel], kind == "dependent"))
-    if len(groups) > MOST:
+    found = [one for group, dependent in groups for one in _starting(program, group, dependent=dependent)]
+    if len(found) > MOST:
         raise Unsupported(f"it needs more than {MOST} launches")
-    return tuple(
-        Stage(tuple(n for n, thread in enumerate(program.threads) if thread.place.kernel in group), dependent)
-        for group, dependent in groups
-    )
+    return tuple(found)
+
+
+def _starting(program: Program, kernels: list[int], *, dependent: bool) -> Iterator[Stage]:
+    """The launches that play some kernels: clusters whose CTAs start after others, then those that start after them."""
+    first = {thread.name: thread.place for thread in program.threads if thread.place.kernel in kernels}
+    left = {(place.kernel, place.cluster) for place in first.values()}
+    while left:
+        waits = {
+            (thread.place.kernel, thread.place.cluster)
+            for thread in program.threads
+            if thread.after in first and (first[thread.after].kernel, first[thread.after].cluster) in left
+        }
+        now = left - waits
+        if not now:
+            raise Unsupported("a CTA starts after itself, or after another of its cluster")
+        threads = enumerate(program.threads)
+        yield Stage(tuple(n for n, t in threads if (t.place.kernel, t.place.cluster) in now), dependent)
+        left, dependent = left & waits, False
