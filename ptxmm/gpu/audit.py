@@ -1,9 +1,10 @@
-"""Whether the machine code of a kernel still is the test: each access there, as strong, and in order.
+"""Whether the machine code of a kernel still is the test: each instruction there, as strong, and in order.
 
-    lines of PTX between `MET` or `BEGIN` and `DONE` of a role -> what each must become -> the machine code at that line
+    lines of PTX between `TEST` and `DONE` of a role -> what each must become -> the machine code at that line
 
-`merged` says that an access is gone, or less than it was: then what was not seen says nothing. `reordered by ptxas`
-says that all are there, in another order.
+These are all instructions that touch memory, wait, or order: accesses, fences, barriers, mbarriers, copies,
+`elect.sync`, `griddepcontrol`. `merged` says that one is gone, or less than it was: what is seen then, or not seen, is
+of another test. `reordered by ptxas` says that all are there, in another order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,20 @@ from itertools import pairwise
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.lineless import placed
 from ptxmm.gpu.log import Audit
-from ptxmm.gpu.needed import ORDERING, SHARED, Needed, bits_of, level_of, needed
+from ptxmm.gpu.needed import (
+    ATOMS,
+    COMBINING,
+    DIVIDED,
+    EMPTIES,
+    ORDERING,
+    REDS,
+    SHARED,
+    Needed,
+    bits_of,
+    is_one,
+    level_of,
+    needed,
+)
 from ptxmm.gpu.sass import Machine, disassembled, listing, machine
 
 MERGED, REORDERED, AS_WRITTEN = "merged", "reordered by ptxas", "as written"
@@ -68,18 +82,15 @@ def audited(ptx: str, disassembly: str) -> Audit:
     instructions = placed(ptx, instructions)
     lost: list[str] = []
     moved: list[str] = []
-    noted: list[str] = []
     for role in roles(ptx):
         here = {line.number: [i for i in instructions if i.line == line.number] for line in role.lines}
         for line in role.lines:
-            lacks = list(missing(line.needed, here[line.number]))
-            gone = line.needed.idle and lacks == [GONE]
-            (noted if gone else lost).extend(f"{role.name}: `{line.text}`: {word}" for word in lacks)
+            lost += [f"{role.name}: `{line.text}`: {word}" for word in missing(line.needed, here[line.number])]
         moved += [f"{role.name}: {word}" for word in _moved(role, here, leaders)]
         lost += [f"{role.name}: {word}" for word in _hoisted(role, here, instructions)]
     if lost:
         return Audit(label=MERGED, remarks=tuple(dict.fromkeys(lost)))
-    return Audit(label=REORDERED if moved else AS_WRITTEN, remarks=tuple(dict.fromkeys(moved or noted)))
+    return Audit(label=REORDERED if moved else AS_WRITTEN, remarks=tuple(dict.fromkeys(moved)))
 
 
 # --- the kernel ------------------------------------------------------------------------------------------------------
@@ -93,7 +104,7 @@ def roles(ptx: str) -> list[Role]:
     found = []
     for index, start in sorted(starts.items()):
         end = next(n for n in range(start, others) if lines[n].startswith(f"DONE{index}:"))
-        first = max((n for n in range(start, end) if re.match(r"(MET|BEGIN)_\w+:", lines[n])), default=start)
+        first = next(n for n in range(start, end) if lines[n].startswith(f"TEST{index}:"))
         found.append(_role(f"thread {index}", lines, first + 1, end))
     return found
 
@@ -113,14 +124,13 @@ def _role(name: str, lines: list[str], first: int, end: int) -> Role:
 
 # --- what is there ---------------------------------------------------------------------------------------------------
 
-GONE = "there is no such access in the machine code"
-
 
 def missing(want: Needed, here: list[Machine]) -> Iterator[str]:
     """What an instruction lacks in the machine code at its line."""
-    accesses = [one for one in here if one.words[0] in want.accesses]
+    accesses = [one for one in here if is_one(one.words, want.accesses)]
     if want.accesses and not accesses:
-        yield GONE
+        yield "there is no such instruction in the machine code"
+        return
     first = min((one.at for one in accesses), default=0)
     if want.level is not None and accesses and not any(_strong(one, want.level) for one in accesses):
         yield f"{accesses[0].opcode} is weaker"
@@ -129,8 +139,12 @@ def missing(want: Needed, here: list[Machine]) -> Iterator[str]:
     barriers = [one for one in here if one.words[0] == "MEMBAR" and one.at <= first]
     if want.before is not None and not any((level_of(one.words) or 0) >= want.before for one in barriers):
         yield "no MEMBAR precedes it"
-    if want.after and not any(one.words[0] == "CCTL" and one.at >= first for one in here):
+    if want.after and not any(is_one(one.words, EMPTIES) and one.at >= first for one in here):
         yield "L1 is not emptied behind it"
+    if want.also and not any(is_one(one.words, (want.also,)) for one in here):
+        yield f"there is no {want.also} beside it"
+    if want.accesses in (ATOMS, REDS):
+        yield from (f"{one.opcode}: lanes share one operation" for one in here if is_one(one.words, COMBINING))
 
 
 def _strong(one: Machine, wanted: int) -> bool:
@@ -142,7 +156,7 @@ def _strong(one: Machine, wanted: int) -> bool:
 
 
 def _own(line: Line, here: list[Machine]) -> list[Machine]:
-    return [one for one in here if one.words[0] in (*line.needed.accesses, *ORDERING)]
+    return [one for one in here if is_one(one.words, (*line.needed.accesses, *ORDERING, *DIVIDED))]
 
 
 def _moved(role: Role, here: dict[int, list[Machine]], leaders: frozenset[int]) -> Iterator[str]:

@@ -79,6 +79,7 @@ class Body(Kept):
         with self.into(self.pre):
             self._start()
         with self.into(self.main):
+            self.code.add(f"TEST{self.number}:")
             if self.loops:
                 self.code.add(f"mov.u64 {self.code.register(f'begun{self.number}', 64)}, %clock64")
             named = participants(self.program, self.number)

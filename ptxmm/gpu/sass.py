@@ -41,7 +41,8 @@ class Machine:
 def machine(listing: str) -> tuple[tuple[Machine, ...], frozenset[int]]:
     """The instructions of a listing, and the addresses at which basic blocks begin.
 
-    Instructions that never run (`@!PT`) are left out.
+    Instructions that never run (`@!PT`) are left out. The branch of a divided warp to a wait for its lanes belongs to
+    the line of that wait.
 
     >>> listing = '''
     ... .L_x_1:
@@ -72,7 +73,14 @@ def machine(listing: str) -> tuple[tuple[Machine, ...], frozenset[int]]:
             after_branch = code[3].split(".")[0] in ("BRA", "EXIT", "RET", "BRX", "JMP")
             if not ("@!" in text and code[2] in NEVER):
                 found.append((at, line, code[3], goes[1] if goes and after_branch else ""))
-    return tuple(Machine(at, ln, op, labels.get(goes)) for at, ln, op, goes in found), frozenset(leaders)
+    waits = [(at, line) for at, line, op, _ in found if op.startswith("WARPSYNC")]
+    made = []
+    for at, line, op, goes in found:
+        target = labels.get(goes)
+        if op.startswith("BRA.DIV") and target is not None:
+            line = next((own for there, own in waits if there >= target), line)
+        made.append(Machine(at, line, op, target))
+    return tuple(made), frozenset(leaders)
 
 
 def listing(ptx: str, architecture: str) -> str:
