@@ -53,6 +53,16 @@ def test_what_is_written_is_read_through_another_proxy(store: str, load: str) ->
     assert states(counted) == {(0, 0), (1, 3)}
 
 
+@pytest.mark.parametrize(("store", "load"), [way for way in WAYS if "suld" not in way[1]])
+@pytest.mark.parametrize(("profile", "shown"), [("few", {(0, 0), (1, 7)}), ("plain", {(0, 0), (1, 3), (1, 7)})])
+def test_what_a_cache_keeps_from_earlier_rounds_is_the_initial_value(
+    store: str, load: str, profile: str, shown: set[tuple[int, int]]
+) -> None:
+    program = message(store, load, objects=f".global .u32 x = 7; {VIEWS}")
+    (counted,) = seen(program, profile=PROFILES[profile], passes=4, launches=2, stale=True)
+    assert states(counted) == shown
+
+
 @pytest.mark.parametrize(("store", "load"), WAYS)
 def test_a_test_and_its_control_have_words_of_their_own(store: str, load: str) -> None:
     test, control = message(store, load), message(store, load, value=5)

@@ -29,7 +29,8 @@ from machine.warps import ballot, same
 class Settings:
     """What kind of device it is; `seed` decides every interleaving, `most` is how many steps a launch may have.
 
-    A launch that would not end fails; with `hangs` it does not end, and whoever waits for it does so for ever.
+    A launch that would not end fails; with `hangs` it does not end, and whoever waits for it does so for ever. With
+    `stale` a CTA sees a word through textures and constants as it first did, however long the launch goes on.
     """
 
     seed: int = 0
@@ -39,6 +40,7 @@ class Settings:
     capability: Sequence[int] = (9, 0)
     most: int = 20_000_000
     hangs: bool = False
+    stale: bool = False
 
     @classmethod
     def chosen(cls) -> Settings:
@@ -107,6 +109,7 @@ class Machine:
             grid = Grid(
                 self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values),
                 released, ended, before, (self.constants(text), entry.constant[1]),
+                self.settings.stale,
             )  # fmt: skip
             grid.start(self.random)
             return grid

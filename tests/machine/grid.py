@@ -36,6 +36,7 @@ class Cta:
     warps: list[Warp]
     barriers: Barriers
     cluster: Cluster
+    read: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +92,11 @@ class Thread:
             raise Fault(f"the address {address:#x} outside the constant bank")
         return start + address - CONSTANTS
 
+    def cached(self, place: int) -> int:
+        """A word as textures and constants show it: with caches that never look again, as the CTA first read it."""
+        found = self.memory.load(place, 32)
+        return self.cta.read.setdefault(place, found) if self.grid.stale else found
+
     def into_space(self, space: str, address: int) -> int:
         """A generic address in a state space."""
         if space == "global":
@@ -124,6 +130,7 @@ class Grid:
     ended: Callable[[], None]
     before: Grid | None = None
     constants: tuple[int, int] = (0, 0)
+    stale: bool = False
     left: int = 0
     clusters: int = 0
     pieces: list[int] = field(default_factory=list)

@@ -52,6 +52,10 @@ def _load(instruction: Instruction, writer: Writer) -> None:
     writer.line("yield")
     at = place(words, writer.address(address))
     targets = writer.writes(target)
+    if "const" in words:
+        assert kind.bits == 32
+        writer.line(f"{targets[0]} = t.cached({at})")
+        return
     if len(targets) > 1:
         at = _named(writer, at)
     for number, name in enumerate(targets):
@@ -193,7 +197,7 @@ def _texel(instruction: Instruction, writer: Writer) -> None:
         writer.line(f"store({at}, 32, {writer.reads(target, 32)[0]})")
         return
     first, *others = writer.writes(target)
-    writer.line(f"{first} = load({at}, 32)")
+    writer.line(f"{first} = t.cached({at})" if kind == "texture" else f"{first} = load({at}, 32)")
     for other in others:
         writer.line(f"{other} = 0")
 
