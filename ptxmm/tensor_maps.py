@@ -16,6 +16,8 @@ FIRST = {"global_address": 0, "box_dim": 1, "global_dim": 6, "global_stride": 11
 """The word of the first dimension of each field that is followed."""
 
 MOST_IN_BOX, INNER = 256, 16
+"""The most elements that a box has in a dimension; and what its bytes in the first one, their place in the array and
+the address of the array are multiples of: else an H200 meets an illegal instruction (decision 12)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,10 @@ class Tiles:
             reason = "stores a box whose first element has a coordinate below 0"
             walk.undefined(statement, self.logic.both(guard, literal), reason)
             return
+        if corner[0] * shape.element % tensor_maps.INNER:
+            reason = f"has a box that begins in the middle of {tensor_maps.INNER} bytes of its first dimension"
+            walk.undefined(statement, self.logic.both(guard, literal), reason)
+            return
         found = stretches(shape, corner)
         if loads and tensor_maps.fills(self.program) and any(one.there is None for one in found):
             raise Undecided(walk.tell(statement, "may fill its box with what `.fill_mode` says, which is not followed"))
@@ -133,6 +137,10 @@ class Tiles:
                 continue
             for value, chosen in address.items():
                 where = self.logic.conj((literal, here, chosen))
+                if value % tensor_maps.INNER:
+                    reason = f"goes through `{name}` to an array whose address is no multiple of {tensor_maps.INNER}"
+                    self.walk.undefined(statement, self.logic.both(guard, where), reason)
+                    continue
                 item, alias, place = accesses.resolve(value + one.there)
                 if item is None or not 0 <= place <= item.size - one.bytes:
                     reason = f"goes through `{name}` to bytes outside every object"

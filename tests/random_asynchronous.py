@@ -152,7 +152,7 @@ TILES = Scene(
         ".mbarrier::complete_tx::bytes [s], [D, {0, 1}], [m];",
         "@01 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 32; cp.async.bulk.tensor.2d.shared::cta.global.tile"
         ".mbarrier::complete_tx::bytes [s], [D, {0, 0}], [m];",
-        "@01 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {2, 0}], [s];" + GROUPS[1],
+        "@01 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {0, 1}], [s];" + GROUPS[1],
         "@01 " + ARRIVALS[0], "@01 " + WAITS[0], "@01 ld.weak.shared::cta.u32 r, [s];", "ld.weak.global.u32 r, [a];",
         "@01 st.weak.shared::cta.u32 [s], 3;", *FLAG,
         "tensormap.replace.tile.box_dim.global.b1024.b32 [D], 1, 2;",

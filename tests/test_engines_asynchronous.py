@@ -273,6 +273,39 @@ def test_what_asynchronous_stores_and_pending_counts_require(
     assert engine(program, model("ptx-9.4"), ASKED).undefined.verdict == verdict
 
 
+@pytest.mark.parametrize("engine", [solver.check, enumeration.check], ids=["z3", "enumeration"])
+@pytest.mark.parametrize("loads", [True, False], ids=["load", "store"])
+@pytest.mark.parametrize(
+    ("corner", "address", "verdict"),
+    [((0, 0), 0, "no"), ((4, 1), 0, "no"), ((8, 0), 0, "no"), ((2, 0), 0, "yes"), ((7, 1), 0, "yes"),
+     ((0, 0), 16, "no"), ((0, 0), 4, "yes"), ((1, 0), 12, "yes")],
+)  # fmt: skip
+def test_a_tensor_copy_begins_at_a_multiple_of_16_bytes_of_an_array_that_does_so_too(
+    engine: Callable[[Program, Model, Options], Result],
+    loads: bool,
+    corner: tuple[int, int],
+    address: int,
+    verdict: str,
+) -> None:
+    box = f"[D, {{{corner[0]}, {corner[1]}}}]"
+    load = f"cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], {box}, [m];"
+    arm, wait = (
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 32;",
+        "await mbarrier.try_wait.parity.shared::cta.b64",
+    )
+    store = f"cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group {box}, [s];"
+    copy = (
+        f"{arm} {load} {wait} [m], 0;" if loads else f"{store} cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    )
+    fences = "fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [D], 128;"
+    text = f"""ptx begins
+.global .u32 a[32]; .global .tensormap D -> a dims(8, 2) box(4, 2);
+.shared @ d0.c0.b0 .u32 s[8]; .shared @ d0.c0.b0 .mbarrier m(1);
+thread A @ d0.c0.b0 {{ st.weak.global.u64 [D], &a + {address}; {fences} {copy} }}"""
+    (program,) = read(text, "begins.lit")
+    assert engine(program, model("ptx-9.4"), ASKED).undefined.verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("copy", "asked"),
     [

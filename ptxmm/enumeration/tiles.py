@@ -12,7 +12,7 @@ from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.pieces import Leg
 from ptxmm.program import AsyncCopy, Program, TensorMap, Thread
-from ptxmm.tensor_maps import Shape, fills, replaced, shape_of
+from ptxmm.tensor_maps import INNER, Shape, fills, replaced, shape_of
 
 TILE = 128
 """What an address in shared memory must be a multiple of: CUDA Programming Guide, alignment of bulk tensor copies."""
@@ -37,6 +37,8 @@ def boxed(program: Program, thread: Thread, item: AsyncCopy, value: Value, decla
     first = corner(item, value, shape)
     if not loads and any(one < 0 for one in first):
         raise Undefined("stores a box that begins below 0 in a dimension")
+    if any(one % INNER for one in (first[0] * shape.element, words[0])):
+        raise Undefined(f"goes to a box that begins at no multiple of {INNER} bytes")
     ways, at = list[Leg](), 0
     for outside, run in groupby(runs(shape, first), lambda run: run[0] is None):
         for start, count in run:

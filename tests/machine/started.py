@@ -11,6 +11,7 @@ from machine.copies import Change, Map, Move, aligned
 from machine.memory import OFFSETS, RANK, Fault
 from machine.warps import lanes
 from ptxmm.arith import atomic
+from ptxmm.tensor_maps import INNER
 
 if TYPE_CHECKING:
     from machine.grid import Thread
@@ -108,6 +109,8 @@ def tensor(
     described = Map.read(thread.memory, thread.generic(map_))
     if len(corner) != len(described.shape.dims):
         raise Fault(f"{len(corner)} coordinates for a tensor map of {len(described.shape.dims)} dimensions")
+    if corner[0] * described.shape.element % INNER:
+        raise Fault(f"a tensor copy of a box that begins in the middle of {INNER} bytes: {corner}")
     if out:
         if min(corner) < 0:
             raise Fault(f"a tensor store of a box that begins at {corner}")
