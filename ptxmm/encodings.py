@@ -15,7 +15,7 @@ class Encodings:
 
     def __init__(self, program: Program, model: Model, deadline: Deadline) -> None:
         self.program, self.model, self.deadline = program, model, deadline
-        self._grown = Grown()
+        self._grown = Grown.of(program)
         self._made: list[Encoding] = []
 
     def of(self, ending: Ending, bound: int, *, loose: bool = False, states: bool = True) -> Encoding:

@@ -8,7 +8,7 @@ event touches is always known.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 from ptxmm.aligned import divergent
 from ptxmm.arith import Type
@@ -189,6 +189,15 @@ def _counts(program: Program, nodes: list[tuple[Node, ...]]) -> _Counts:
 
 class Grown:
     """The possible values of a test's memory, for each way in which its threads have been unrolled so far."""
+
+    latest: ClassVar[tuple[Program, Grown] | None] = None
+
+    @classmethod
+    def of(cls, program: Program) -> Grown:
+        """What is known of a test's memory, under whichever model: it is kept until another test is asked about."""
+        if cls.latest is None or cls.latest[0] is not program:
+            cls.latest = program, Grown()
+        return cls.latest[1]
 
     def __init__(self) -> None:
         self._found: list[tuple[list[tuple[Node, ...]], Memory]] = []
