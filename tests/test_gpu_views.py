@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from unittest.mock import patch
 
 import pytest
 from machine.memory import Fault, Memory
@@ -10,6 +12,8 @@ from machine.runs import seen, states
 from machine.shown import show, texel
 
 from ptxmm.errors import Unsupported
+from ptxmm.gpu import proxied
+from ptxmm.gpu.audit import audit
 from ptxmm.gpu.epochs import EPOCHS, epochs, one_writer_each
 from ptxmm.gpu.kernel import entry
 from ptxmm.gpu.needed import needed
@@ -20,6 +24,9 @@ from ptxmm.gpu.views import BANK, Views
 from ptxmm.program import Program
 from ptxmm.syntax.lit import read
 
+TOOLS = pytest.mark.skipif(
+    not (shutil.which("ptxas") and shutil.which("nvdisasm")), reason="ptxas and nvdisasm are not installed"
+)
 VIEWS = ".texref t = x; .surfref s = x; .constref c = x;"
 WAYS = [
     ("st.u32 [x]", "tld.u32 r1, [t]"),
@@ -174,6 +181,15 @@ def test_accesses_through_other_proxies_have_machine_instructions_of_their_own(i
     found = needed(instruction)
     assert found is not None
     assert machine in found.accesses
+
+
+@TOOLS
+@pytest.mark.parametrize("load", ["tld.u32 r1, [t]", "ldc.u32 r1, [c]"])
+def test_the_audit_sees_what_the_assembler_moves_and_that_a_loop_keeps_it(load: str) -> None:
+    program = only(f"ptx own .global .u32 x; {VIEWS} thread A @ d0.c0.b0 {{ st.u32 [x], 1; fence.sc.gpu; {load}; }}")
+    assert audit(entry(kernel(program)).text, "sm_90").label == "as written"
+    with patch.object(proxied, "_held", lambda _names, load, _coordinate: (load,)):
+        assert audit(entry(kernel(program)).text, "sm_90").label == "reordered by ptxas"
 
 
 def test_the_machine_knows_what_a_texture_and_a_surface_show() -> None:
