@@ -186,7 +186,9 @@ def test_accesses_through_other_proxies_have_machine_instructions_of_their_own(i
 @TOOLS
 @pytest.mark.parametrize("load", ["tld.u32 r1, [t]", "ldc.u32 r1, [c]"])
 def test_the_audit_sees_what_the_assembler_moves_and_that_a_loop_keeps_it(load: str) -> None:
-    program = only(f"ptx own .global .u32 x; {VIEWS} thread A @ d0.c0.b0 {{ st.u32 [x], 1; fence.sc.gpu; {load}; }}")
+    program = only(
+        f"ptx own .global .u32 x; {VIEWS} thread A @ d0.c0.b0 {{ st.u32 [x], 1; {load}; }} exists (A.r1 == 0)"
+    )
     assert audit(entry(kernel(program)).text, "sm_90").label == "as written"
     with patch.object(proxied, "_held", lambda _names, load, _coordinate: (load,)):
         assert audit(entry(kernel(program)).text, "sm_90").label == "reordered by ptxas"
