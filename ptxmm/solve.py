@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,10 +80,8 @@ class Loaded:
 
     def assignment(self, variables: Sequence[int]) -> dict[int, bool]:
         """The numbered variables in the assignment that the last check found; those it leaves open are False."""
-        text = self.solver.model().sexpr()
-        found = re.finditer(rf"\(define-fun {self.prefix}v(\d+) \(\)\s+Bool\s+true\)", text)
-        true = {int(one[1]) for one in found}
-        return {number: number in true for number in variables}
+        model, context = self.solver.model(), self.solver.ctx
+        return {number: z3.is_true(model[z3.Bool(f"{self.prefix}v{number}", context)]) for number in variables}
 
     def core(self) -> frozenset[str]:
         """The named literals that the last check could not have together, where it was asked for a core."""
