@@ -119,6 +119,15 @@ def test_a_kernel_parameter_that_nothing_uses_is_none() -> None:
     )
 
 
+@pytest.mark.parametrize(("map_", "acquired"), [("[D, {0}]", 1), ("[d, {0}]", 2)])
+def test_a_thread_acquires_before_each_round_every_map_that_it_may_go_through(map_: str, acquired: int) -> None:
+    maps = ".global .tensormap D -> a acquired;\n.global .tensormap E -> a acquired;\nthread A"
+    copy = f"mov.u64 d, &E; {STORED % 'D'}".replace("[D, {0}]", map_)
+    made = kernel(only((GIVEN % copy).replace("thread A", maps)))
+    before = made.text.split("ROLE0:")[1].split("MET_")[0]
+    assert before.count("fence.proxy.tensormap::generic.acquire.gpu") == acquired
+
+
 def test_a_map_is_encoded_with_all_its_dimensions_and_one_that_the_driver_refuses_is_a_failure_of_its_test() -> None:
     shape = Shape(4, (6, 2), (4, 2), (32,))
     with device():

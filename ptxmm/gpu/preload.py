@@ -86,7 +86,8 @@ def _plain(program: Program, name: str) -> bool:
 
 
 def _used_maps(program: Program, body: Body) -> list[str]:
-    """The tensor maps in global memory that copies of the thread go through."""
+    """The tensor maps in global memory that copies of the thread may go through: any, where a register says which."""
     copies = [s.map for s in body.thread.body if isinstance(s, AsyncCopy) and s.map is not None]
-    names = [leaf.name for copy in copies for leaf in leaves(copy) if isinstance(leaf, Addr)]
-    return [name for name in dict.fromkeys(names) if program.physical(name).space is Space.GLOBAL]
+    named = [[leaf.name for leaf in leaves(copy) if isinstance(leaf, Addr)] for copy in copies]
+    maps = [item.name for item in program.objects if item.tensormap is not None and item.space is Space.GLOBAL]
+    return [name for name in maps if not all(named) or any(name in names for names in named)]
