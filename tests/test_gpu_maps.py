@@ -102,6 +102,11 @@ def test_a_control_has_parameters_of_its_own() -> None:
     assert [states(counted) for counted in found] == [{(1, 4)}, {(1, 4)}]
 
 
+def test_a_control_that_goes_through_no_parameter_is_given_it_nevertheless() -> None:
+    found = seen(only(GIVEN % (STORED % "P")), only(GIVEN % "st.weak.global.u32 [other], 1;"), multiprocessors=6)
+    assert [states(counted) for counted in found] == [{(1, 4)}, {(0, 0)}]
+
+
 @pytest.mark.parametrize(("code", "reason"), [
     (STORED % "P" + STORED % "Q", "several tensor maps that are kernel parameters"),
     ("ld.weak.param.u64 r, [P];", "uses kernel parameters otherwise"),

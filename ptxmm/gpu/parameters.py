@@ -39,10 +39,10 @@ def parameters(program: Program) -> tuple[str, ...]:
     return tuple(item.name for item in program.objects if item.name in mapped)
 
 
-def described_parameters(program: Program) -> tuple[tuple[Described, int], ...]:
-    """What these tensor maps describe, each with the number of its array among those in global memory."""
+def described_parameters(program: Program, names: tuple[str, ...]) -> tuple[tuple[Described, int], ...]:
+    """What such tensor maps describe, each with the number of its array among those in global memory."""
     arrays = [item.name for item in program.objects if item.space is Space.GLOBAL]
-    maps = [program.physical(name) for name in parameters(program)]
+    maps = [program.physical(name) for name in names]
     return tuple(
         (described(program, item), arrays.index(item.tensormap.target)) for item in maps if item.tensormap is not None
     )

@@ -69,7 +69,7 @@ class _Writer(Results):
             target=name,
             stamped=self.initial is not None,
             maps=tuple(described(self.program, item) for item in maps(self.program)),
-            parameters=described_parameters(self.program),
+            parameters=described_parameters(self.program, self.layout.parameters),
             aliased=any(view.proxy is Proxy.GENERIC for view in self.program.views),
             views=views(self.program),
         )
