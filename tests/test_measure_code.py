@@ -18,7 +18,7 @@ from ptxmm.report.measure import measure_report, measurement_text
 RECORDED = Path(__file__).parent / "golden" / "measured"
 PAGES = Path(__file__).parent.parent / "docs" / "measurements"
 PTX, LISTING = ((RECORDED / f"small.{ending}").read_text(encoding="utf-8") for ending in ("ptx", "txt"))
-GONE = "there is no such access in the machine code"
+GONE = "there is no such instruction in the machine code"
 
 
 def code(listing: str = LISTING) -> dict[str, Code]:

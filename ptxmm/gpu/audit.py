@@ -125,11 +125,16 @@ def _role(name: str, lines: list[str], first: int, end: int) -> Role:
 # --- what is there ---------------------------------------------------------------------------------------------------
 
 
+GONE, STALE = "there is no such instruction in the machine code", "L1 is not emptied behind it"
+
+
 def missing(want: Needed, here: list[Machine]) -> Iterator[str]:
     """What an instruction lacks in the machine code at its line."""
     accesses = [one for one in here if is_one(one.words, want.accesses)]
     if want.accesses and not accesses:
-        yield "there is no such instruction in the machine code"
+        yield GONE
+        if want.after and not any(is_one(one.words, EMPTIES) for one in here):
+            yield STALE
         return
     first = min((one.at for one in accesses), default=0)
     if want.level is not None and accesses and not any(_strong(one, want.level) for one in accesses):
@@ -140,7 +145,7 @@ def missing(want: Needed, here: list[Machine]) -> Iterator[str]:
     if want.before is not None and not any((level_of(one.words) or 0) >= want.before for one in barriers):
         yield "no MEMBAR precedes it"
     if want.after and not any(is_one(one.words, EMPTIES) and one.at >= first for one in here):
-        yield "L1 is not emptied behind it"
+        yield STALE
     if want.also and not any(is_one(one.words, (want.also,)) for one in here):
         yield f"there is no {want.also} beside it"
     if want.accesses in (ATOMS, REDS):
