@@ -70,6 +70,14 @@ def test_what_a_cache_keeps_from_earlier_rounds_is_the_initial_value(
     assert states(counted) == shown
 
 
+@pytest.mark.parametrize("load", ["tld.u32 r1, [t]", "ldc.u32 r1, [c]"])
+def test_the_final_value_of_memory_with_views_is_known(load: str) -> None:
+    (counted,) = seen(message("st.u32 [x]", load, asked="x == 3"))
+    assert states(counted) == {(0, 3), (1, 3)}
+    text = f"ptx t .global .u32 y; .global .u32 x; {VIEWS} thread A @ d0.c0.b0 {{ st.u32 [x], 2; {load}; }}"
+    assert states(seen(only(text))[0]) == {(2, 0, 2)}
+
+
 @pytest.mark.parametrize(("store", "load"), WAYS)
 def test_a_test_and_its_control_have_words_of_their_own(store: str, load: str) -> None:
     test, control = message(store, load), message(store, load, value=5)
@@ -144,8 +152,9 @@ def test_all_copies_fit_into_the_constant_bank(profile: object, sides: int) -> N
     ("program", "why"),
     [
         (message("st.u32 [x]", "tld.u32 r1, [t]", between="fence.proxy.texture;"), "PTX has no `fence.proxy.texture`"),
-        (message("st.u32 [x]", "suld.u32 r1, [s]"), "a CUDA array, has no address"),
-        (message("sust.u32 [s]", "ld.u32 r1, [x]"), "a CUDA array, has no address"),
+        (message("st.u32 [x]", "suld.u32 r1, [s]"), "a CUDA array, of which a surface is, has none"),
+        (message("sust.u32 [s]", "suld.u32 r1, [s]", asked="x == 3"), "a CUDA array, of which a surface is, has none"),
+        (message("sust.u32 [s]", "ld.u32 r1, [x]"), "a CUDA array, of which a surface is, has none"),
         (message("st.u32 [x]", "tld.u32 r1, [t]; ldc.u32 r2, [c]"), "a constant view and another"),
         (
             message("st.u32 [x]", "ldc.u32 r1, [c]", objects=".global .u32 x; .alias a = x; .constref c = a;"),

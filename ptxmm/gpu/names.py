@@ -10,7 +10,7 @@ from ptxmm.gpu.code import Code, Leaf, Operand, width
 from ptxmm.gpu.layout import Layout, cta_of
 from ptxmm.gpu.maps import MAP_BYTES
 from ptxmm.gpu.parameters import NAME
-from ptxmm.gpu.views import Home, bank_place, homes, views
+from ptxmm.gpu.views import address_lines
 from ptxmm.program import Addr, Expr, Place, Program, Reg, Space, Thread
 
 OPAQUE = 6
@@ -97,16 +97,9 @@ class Names:
     def located(self, register: str, name: str, kind: str) -> list[str]:
         """What puts the address of an object into a register: a `generic` one, or that in its `window`."""
         item = self.program.physical(name)
-        if homes(self.program).get(item.name) is Home.BANK:
-            each, start = views(self.program).bank, bank_place(self.program, item.name)
-            return [
-                f"    mad.wide.u32 {register}, slot_here, {each}, bank;",
-                f"    add.s64 {register}, {register}, {start};",
-            ]
         if item.space is Space.GLOBAL:
-            place = [o.name for o in self.program.objects if o.space is Space.GLOBAL].index(item.name)
             other = [f"    add.s64 {register}, {register}, alias;"] if name != item.name else []
-            return [f"    mad.lo.s64 {register}, array, {place}, here;", *other]
+            return [*(f"    {line};" for line in address_lines(self.program, item.name, register)), *other]
         if item.space is Space.PARAM:
             array = NAME.format(self.layout.parameters.index(item.name))
             return [f"    mad.wide.u32 {register}, slot_here, {MAP_BYTES}, {array};"]

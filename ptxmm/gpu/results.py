@@ -12,6 +12,7 @@ from ptxmm.gpu.initial import global_objects, host_of, maps
 from ptxmm.gpu.kept import ALWAYS_KEPT
 from ptxmm.gpu.layout import WARP, Layout, layout
 from ptxmm.gpu.short import given, short_addresses, shown_addresses
+from ptxmm.gpu.views import address_lines
 from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
 
 LANE_SHIFT = 5
@@ -181,9 +182,8 @@ class Results:
             assert isinstance(column, FinalMem)
             value = code.fresh(bits)
             item = self.program.physical(column.name)
-            place = [each.name for each in global_objects(self.program)].index(item.name)
             at = code.fresh(64)
-            code.add(f"mad.lo.s64 {at}, array, {place}, here")
+            code.add(*address_lines(self.program, item.name, at))
             code.add(f"ld.relaxed.gpu.global.b{type_.bits} {value}, [{at}+{column.offset}]")
             if self.initial is not None:
                 plain = code.fresh(32)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.columns import columns
 from ptxmm.gpu.epochs import WORD, epochs
-from ptxmm.program import Addr, FinalMem, Load, Program, Proxy, ProxyFence, Statement, Store, leaves
+from ptxmm.program import Addr, FinalMem, Load, Program, Proxy, ProxyFence, Space, Statement, Store, leaves
 
 BANK = 1 << 15
 """Bytes of the constant bank that a test has, and as many its control: a module has 64 KiB."""
@@ -108,6 +108,17 @@ def bank_place(program: Program, name: str) -> int:
     return sum(program.physical(each).size for each in inside[: inside.index(name)])
 
 
+def address_lines(program: Program, name: str, register: str) -> tuple[str, ...]:
+    """What puts the global address of an object of this copy into a register: in the constant bank, or in its array."""
+    if homes(program).get(name) is Home.BANK:
+        return (
+            f"mad.wide.u32 {register}, slot_here, {views(program).bank}, bank",
+            f"add.s64 {register}, {register}, {bank_place(program, name)}",
+        )
+    place = [item.name for item in program.objects if item.space is Space.GLOBAL].index(name)
+    return (f"mad.lo.s64 {register}, array, {place}, here",)
+
+
 def _uses(program: Program) -> Iterator[tuple[str, Proxy]]:
     """The views that accesses go through, with their proxies."""
     for thread in program.threads:
@@ -134,7 +145,9 @@ def _ensure_ptx(program: Program) -> None:
 def _home(program: Program, name: str, proxies: set[Proxy]) -> Home:
     aliases = [view for view in program.views if view.proxy is Proxy.GENERIC and _is(program, view.name, name)]
     if Proxy.SURFACE in proxies and _has_address(program, name):
-        raise Unsupported(f"`{name}` is reached by address too, and what a surface shows, a CUDA array, has no address")
+        raise Unsupported(
+            f"`{name}` is reached by its address or asked for in the end, and a CUDA array, of which a surface is, has none"
+        )
     if Proxy.CONSTANT in proxies and len(proxies) > 1:
         raise Unsupported(f"`{name}` has a constant view and another, and lies either in the constant bank or outside")
     if proxies & {Proxy.CONSTANT, Proxy.SURFACE} and aliases:
