@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES
-from ptxmm.gpu.kept import Kept, thrown_away
+from ptxmm.gpu.kept import Kept, settled, thrown_away
 from ptxmm.gpu.operands import is_expression
 from ptxmm.gpu.participants import participants
 from ptxmm.gpu.proxied import access
@@ -75,6 +75,7 @@ class Body(Kept):
         self.loops = any(isinstance(s, Branch) and labels[s.target] <= at for at, s in enumerate(body))
         self.judged = self.loops or any(isinstance(s, Assume) for s in body)
         self.forks = any(isinstance(s, Branch | Exit | Assume) or s.guard is not None for s in body)
+        self.settled = settled(self.thread)
         self.read_inside = frozenset[str]().union(*(read_by(s) for s in body))
         with self.into(self.pre):
             self._start()
@@ -111,7 +112,7 @@ class Body(Kept):
 
     def _statement(self, statement: Statement, at: int, labels: dict[str, int], lost: tuple[str, ...]) -> None:
         add, code = self.code.add, self.code
-        guard = code.value(statement.guard, PREDICATE, self.leaf) if statement.guard is not None else ""
+        guard = self._guard(statement, at, labels)
         when = f"@{guard} " if guard else ""
         match statement:
             case Label(name=name):
@@ -134,6 +135,14 @@ class Body(Kept):
                     add(f"{when}nanosleep.u32 {self._pause(text.removeprefix('nanosleep.u32').strip(' ;'))}")
             case _:
                 self._instruction(statement, Reg(guard) if guard else None, lost)
+
+    def _guard(self, statement: Statement, at: int, labels: dict[str, int]) -> str:
+        if statement.guard is None:
+            return ""
+        repeats = isinstance(statement, Branch) and labels[statement.target] <= at
+        if repeats or isinstance(statement, Assign):
+            return self.code.value(statement.guard, PREDICATE, self.leaf)
+        return self.guard(statement.guard)
 
     def _pause(self, operand: str) -> str:
         """For how long to sleep: a number, a register, or a guess, since it decides nothing."""

@@ -1,6 +1,7 @@
-"""Results that a test throws away, kept to the end of the round: else the assembler may drop what made them.
+"""What the assembler would drop, kept: instructions whose results a test throws away, or that constants leave out.
 
-With an `elect.sync` whose predicate nobody uses goes its waiting for the other lanes; an `atom` becomes a `red`.
+A load whose value nobody uses is gone, an `atom` becomes a `red`, stores rise above an `elect.sync`: so results are
+used at the end of the round. Where constants decide a branch, the assembler is kept from seeing it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ptxmm.gpu.epochs import Initial
 from ptxmm.gpu.operands import Operands
 from ptxmm.isa import writes
 from ptxmm.program import (
+    Addr,
     Assign,
     Atomic,
     Barrier,
@@ -28,8 +30,11 @@ from ptxmm.program import (
     MbarrierWait,
     Nop,
     Statement,
+    Thread,
+    leaves,
     read_by,
 )
+from ptxmm.terms import registers
 
 ALWAYS_KEPT = (32, 64)
 """Widths of the registers that every thread hands over or uses at the end of a round."""
@@ -66,12 +71,26 @@ def _needed(body: tuple[Statement, ...], at: int, name: str) -> bool:
     return False
 
 
+def settled(thread: Thread) -> frozenset[str]:
+    """The registers whose values an assembler can compute: constants, and arithmetic with such registers."""
+    known = set(thread.types).difference(*(_written(each) for each in thread.body if not isinstance(each, Assign)))
+    assigned = [each for each in thread.body if isinstance(each, Assign)]
+    while unknown := {each.dst for each in assigned if each.dst in known and not _computable(each, known)}:
+        known -= unknown
+    return frozenset(known)
+
+
+def _computable(assign: Assign, known: set[str]) -> bool:
+    return read_by(assign) <= known and not any(isinstance(leaf, Addr) for leaf in leaves(assign.value))
+
+
 @dataclass(slots=True)
 class Kept(Operands):
     """One thread of a test, and the registers whose values are used at the end of its round, whatever it does."""
 
     initial: Initial | None
     kept: dict[str, int] = field(default_factory=dict, kw_only=True)
+    settled: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     @contextmanager
     def into(self, lines: list[str]) -> Iterator[None]:
@@ -95,6 +114,17 @@ class Kept(Operands):
             bits = width(self.type_of(name))
             kind = "pred" if bits == PREDICATE else f"b{bits}"
             self.code.add(f"mov.{kind} {self._kept(bits)}, {self.register(name)}")
+
+    def guard(self, guard: Expr) -> str:
+        """A predicate for an instruction, of which the assembler does not know what it is, even where constants say."""
+        found = self.code.value(guard, PREDICATE, self.leaf)
+        if not registers(guard) <= self.settled:
+            return found
+        never, made = f"never{self.number}", self.code.fresh(PREDICATE)
+        if never not in self.code.declared:
+            self.pre.append(f"    setp.ne.u64 {self.code.register(never, PREDICATE)}, zero0, 0;")
+        self.code.add(f"xor.pred {made}, {found}, {never}")
+        return made
 
     def results(self, statement: Statement, old: Any, lost: tuple[str, ...]) -> Any:
         """Registers for results; what the test throws away goes to one of its own."""
