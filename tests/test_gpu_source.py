@@ -102,6 +102,45 @@ def test_no_fence_stands_between_the_meeting_and_the_test() -> None:
         assert "acquire" not in start
 
 
+def read_before(made: Kernel, number: int) -> list[str]:
+    """The loads that bring lines into L1 before a thread of the test meets the others."""
+    start = made.text.split(f"ROLE{number}:")[1].split("red.relaxed.gpu.global.add.u32 [point]")[0]
+    return re.findall(r"ld\.weak\.global\.u32 \w+, \[(\w+)\]", start)
+
+
+@pytest.mark.parametrize(
+    ("before", "number"),
+    [
+        ("ld.relaxed.gpu.u32 r0, [f];", 2),
+        ("bar.sync 0;", 1),
+        ("do { ld.relaxed.gpu.u32 r0, [f]; } while (r0 == 0);", 2),
+        ("", 1),
+    ],
+)
+def test_what_a_thread_reads_behind_an_access_a_barrier_or_a_wait_may_sit_in_its_l1(before: str, number: int) -> None:
+    made = kernel(
+        only(f"""ptx late
+.global .u32 x; .global .u32 f;
+thread A @ d0.c0.b0 {{ st.weak.u32 [x], 1; {"bar.sync 0;" if "bar" in before else ""} }}
+thread B @ d0.c0.b0 {{ {before} ld.weak.u32 r1, [x]; }}
+exists (B.r1 == 0)""")
+    )
+    assert len(read_before(made, 1)) == number
+    least = re.findall(r"setp\.lt\.u32 \w+, preload, (\d)", made.text.split("ROLE1:")[1])
+    assert ("1" in least) is bool(before)
+
+
+def test_what_a_register_may_point_at_may_sit_in_l1() -> None:
+    made = kernel(
+        only("""ptx pointer
+.global .u32 x; .global .u32 other; .global .u64 p;
+thread A @ d0.c0.b0 { st.weak.u32 [x], 1; st.release.gpu.u64 [p], &x; }
+thread B @ d0.c1.b1 { ld.relaxed.gpu.u64 r0, [p]; if (r0 != 0) { ld.weak.u32 r1, [r0]; } }
+exists (B.r0 != 0 && B.r1 == 0)""")
+    )
+    assert len(read_before(made, 1)) == 2, "x and p, not other"
+
+
 def ends(made: Kernel) -> str:
     """What happens at the end of a pass, before the next one."""
     return re.split(r"\nPLAYED_\d+:", made.text)[-1].split("bra PASS")[0]

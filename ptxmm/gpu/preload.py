@@ -7,10 +7,31 @@ from ptxmm.gpu.code import PREDICATE
 from ptxmm.gpu.proxied import proxy_of, touch
 from ptxmm.gpu.stress import FIRST, step
 from ptxmm.gpu.views import Home, homes
-from ptxmm.program import Addr, AsyncCopy, Atomic, Load, Program, Proxy, Space, Store, leaves
+from ptxmm.program import (
+    Addr,
+    Assign,
+    AsyncCopy,
+    Atomic,
+    Barrier,
+    ClusterBarrier,
+    Expr,
+    Load,
+    MbarrierWait,
+    Program,
+    Proxy,
+    Space,
+    Statement,
+    Store,
+    WaitGroup,
+    WarpSync,
+    leaves,
+)
 
 LATE, ALL = 1, 2
 """Values of the parameter: what is read after something else, or all that is read."""
+
+BEFORE = (Load, Store, Atomic, Barrier, ClusterBarrier, WarpSync, MbarrierWait, WaitGroup)
+"""What may come between a line's way into L1 and the load that finds it there."""
 
 PREFETCH = 2000
 """Nanoseconds for a prefetch: one that is under way still fetches the old map when a fence has passed it."""
@@ -62,9 +83,9 @@ def busy(program: Program, body: Body) -> None:
 
 
 def _late(program: Program, body: Body) -> list[str]:
-    """What is read after another access; where one object is read again and again, that one."""
+    """What is read after another access, a barrier or a wait; where one object is read again and again, that one."""
     found: dict[str, None] = {}
-    for place, statement in enumerate(s for s in body.thread.body if isinstance(s, Load | Store | Atomic)):
+    for place, statement in enumerate(s for s in body.thread.body if isinstance(s, BEFORE)):
         if isinstance(statement, Load) and place:
             found |= dict.fromkeys(_names(program, statement))
     named = dict(program.hardware.preload).get(body.thread.name, ())
@@ -76,7 +97,25 @@ def _reads(program: Program, body: Body) -> list[str]:
 
 
 def _names(program: Program, load: Load) -> list[str]:
-    return [leaf.name for leaf in leaves(load.address) if isinstance(leaf, Addr) and _plain(program, leaf.name)]
+    named = [leaf.name for leaf in leaves(load.address) if isinstance(leaf, Addr)]
+    return [name for name in named or _pointed_at(program) if _plain(program, name)]
+
+
+def _pointed_at(program: Program) -> list[str]:
+    """The objects whose address a thread keeps or hands on, so that a register may hold it."""
+    kept = [expr for thread in program.threads for statement in thread.body for expr in _kept(statement)]
+    kept += [value for item in program.objects for value in item.init]
+    kept += [value for thread in program.threads for value in thread.init.values()]
+    return list(dict.fromkeys(leaf.name for expr in kept for leaf in leaves(expr) if isinstance(leaf, Addr)))
+
+
+def _kept(statement: Statement) -> tuple[Expr, ...]:
+    match statement:
+        case Assign(value=value):
+            return (value,)
+        case Store(values=values) | Atomic(operands=values):
+            return values
+    return ()
 
 
 def _plain(program: Program, name: str) -> bool:
