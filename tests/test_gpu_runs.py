@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from ptxmm.cli import cli
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu import assembler, audit, child
+from ptxmm.gpu import assembler, audit, child, device
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
 from ptxmm.gpu.jobs import Done, Job, Passed, Played, Started
@@ -405,3 +405,27 @@ def test_a_kernel_is_assembled_once_for_all_processes_that_share_a_folder(
     assert assembler.kept(tmp_path, "ptxas", "second", "sm_90a") == b"sm_90a second"
     assert assembler.kept(tmp_path, "ptxas", "first", "sm_80") == b"sm_80 first"
     assert texts == ["first", "second", "first"]
+
+
+class Moment:
+    """An event of a launch that has failed: asked, it is never over; the next one tells."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        Moment.made += 1
+
+    def record(self) -> None:
+        if Moment.made > 2:
+            raise RuntimeError("cudaErrorMisalignedAddress: misaligned address")
+
+    done = False
+
+
+def test_a_launch_that_failed_is_told_though_its_event_never_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "ASK", 0.0)
+    monkeypatch.setattr(device, "LIMIT", 600.0)
+    gpu = object.__new__(device.Gpu)
+    gpu.cupy = SimpleNamespace(cuda=SimpleNamespace(Event=Moment))
+    with pytest.raises(RuntimeError, match="misaligned address"):
+        gpu.wait()

@@ -19,6 +19,9 @@ LIMIT = 1.0
 """Seconds after which a launch is taken to be one that does not end: its waits are bounded, barriers are not."""
 
 NAP = 2e-5
+ASK = 0.05
+"""Seconds after which a launch that goes on is asked whether it has failed: a device says so within half a second."""
+
 MAX_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 
@@ -131,11 +134,18 @@ class Gpu:
         return int(self.cupy.cuda.get_current_stream().ptr)
 
     def wait(self, event: Any | None = None) -> None:
-        """Wait until all launches have ended; `Hung` where one does not."""
+        """Wait until all launches have ended; `Hung` where one does not, the error of CuPy where one failed.
+
+        Whoever asks an event or a stream may never be told that a launch failed; what comes next in the stream is.
+        """
         event = event if event is not None else self.event()
-        late = time.perf_counter() + LIMIT
+        begun = asked = time.perf_counter()
         while not event.done:
-            if time.perf_counter() > late:
+            now = time.perf_counter()
+            if now > asked + ASK:
+                self.event()
+                asked = now
+            if now > begun + LIMIT:
                 raise Hung(f"a launch did not end in {LIMIT:.0f} second{'s' if LIMIT > 1 else ''}")
             time.sleep(NAP)
 
