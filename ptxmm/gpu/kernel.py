@@ -37,7 +37,8 @@ class Kernel:
     copy's results, `objects` the number of global objects and `object_bytes` the size of the largest, `words` how many
     words of 64 bits each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps
     describe, `parameters` those that are parameters of the kernel, each with the number of its array among those in
-    global memory; `aliased` says that global memory has a second address, `views` what else shows memory.
+    global memory; `aliased` says that global memory has a second address, `views` what else shows memory;
+    `constants` are the declarations of constant memory.
     """
 
     registers: tuple[str, ...]
@@ -56,6 +57,7 @@ class Kernel:
     parameters: tuple[tuple[Described, int], ...]
     aliased: bool
     views: Views
+    constants: tuple[str, ...]
 
     @property
     def text(self) -> str:
@@ -86,6 +88,7 @@ def entry(*kernels: Kernel) -> Entry:
         lines += [".extern .shared .align 128 .b8 dynamic[];", ""]
     if any(kernel.views.bank for kernel in kernels):
         lines += [f".const .align 256 .b8 {SYMBOL}[{2 * BANK}];", ""]
+    lines += list(dict.fromkeys(line for kernel in kernels for line in kernel.constants))
     lines += [f".visible .entry {ENTRY}(", ",\n".join(_parameters(len(kernels), len(first.parameters))), ")"]
     lines.append(f".maxntid {first.threads}, 1, 1")
     if first.cluster_size > 1:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.constants import constants
 from ptxmm.gpu.endings import plays_once
 from ptxmm.gpu.parameters import parameters
 from ptxmm.gpu.stages import Stage, stages
@@ -144,13 +145,13 @@ def _ensure_one_grid(program: Program) -> None:
             _aligned_lanes(program),
             "lanes of a warp meet in an `.aligned` instruction, for which they need one path",
         ),
-        (any(o.space is Space.CONST for o in program.objects), "it has constant memory"),
         (program.conventions.named_instances, "its barriers name dynamic instances, which PTX has not"),
         (not program.threads, "it has no threads"),
     )
     for holds, reason in reasons:
         if holds:
             raise Unsupported(reason)
+    constants(program)
     views(program)
     for thread in program.threads:
         for statement in thread.body:

@@ -78,7 +78,7 @@ class Names:
         """The state space of an object as this thread sees it."""
         item = self.program.physical(name)
         if item.owner is None:
-            return "global"
+            return "const" if item.space is Space.CONST else "global"
         return SHARED[cta_of(item.owner) != cta_of(self.thread.place)]
 
     def pointer(self, name: str, space: str) -> str:
@@ -97,7 +97,7 @@ class Names:
     def located(self, register: str, name: str, kind: str) -> list[str]:
         """What puts the address of an object into a register: a `generic` one, or that in its `window`."""
         item = self.program.physical(name)
-        if item.space is Space.GLOBAL:
+        if item.space in (Space.GLOBAL, Space.CONST):
             other = [f"    add.s64 {register}, {register}, alias;"] if name != item.name else []
             return [*(f"    {line};" for line in address_lines(self.program, item.name, register)), *other]
         if item.space is Space.PARAM:

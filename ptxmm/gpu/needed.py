@@ -21,6 +21,7 @@ WAITING = "WARPSYNC"
 ACCESSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"st\.async", ("STAS",)),
     (r"red\.async", ("REDAS",)),
+    (r"ld\.weak\.const", ()),
     (r"ld\.const", ("LDC", "ULDC")),
     (r"ld\.", LOADS),
     (r"st\.", STORES),

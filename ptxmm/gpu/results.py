@@ -13,7 +13,7 @@ from ptxmm.gpu.kept import ALWAYS_KEPT
 from ptxmm.gpu.layout import WARP, Layout, layout
 from ptxmm.gpu.short import given, short_addresses, shown_addresses
 from ptxmm.gpu.views import address_lines
-from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, leaves
+from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, Space, leaves
 
 LANE_SHIFT = 5
 """How far the lanes of one role are turned against those of the role before."""
@@ -184,7 +184,8 @@ class Results:
             item = self.program.physical(column.name)
             at = code.fresh(64)
             code.add(*address_lines(self.program, item.name, at))
-            code.add(f"ld.relaxed.gpu.global.b{type_.bits} {value}, [{at}+{column.offset}]")
+            how = "const" if item.space is Space.CONST else "relaxed.gpu.global"
+            code.add(f"ld.{how}.b{type_.bits} {value}, [{at}+{column.offset}]")
             if self.initial is not None:
                 plain = code.fresh(32)
                 decoded(code, value, plain, self.initial[item.name, column.offset])

@@ -6,6 +6,7 @@ from ptxmm.errors import Unsupported
 from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
+from ptxmm.gpu.constants import declarations
 from ptxmm.gpu.endings import leaving
 from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, maps
 from ptxmm.gpu.kernel import Kernel
@@ -72,6 +73,7 @@ class _Writer(Results):
             parameters=described_parameters(self.program, self.layout.parameters),
             aliased=any(view.proxy is Proxy.GENERIC for view in self.program.views),
             views=views(self.program),
+            constants=declarations(self.program),
         )
 
     def _wide(self) -> bool:

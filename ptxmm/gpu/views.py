@@ -109,7 +109,9 @@ def bank_place(program: Program, name: str) -> int:
 
 
 def address_lines(program: Program, name: str, register: str) -> tuple[str, ...]:
-    """What puts the global address of an object of this copy into a register: in the constant bank, or in its array."""
+    """What puts the address of an object of this copy into a register: that in global memory, if it has one."""
+    if program.physical(name).space is Space.CONST:
+        return (f"mov.u64 {register}, {symbol(program, name)}",)
     if homes(program).get(name) is Home.BANK:
         return (
             f"mad.wide.u32 {register}, slot_here, {views(program).bank}, bank",
@@ -117,6 +119,11 @@ def address_lines(program: Program, name: str, register: str) -> tuple[str, ...]
         )
     place = [item.name for item in program.objects if item.space is Space.GLOBAL].index(name)
     return (f"mad.lo.s64 {register}, array, {place}, here",)
+
+
+def symbol(program: Program, name: str) -> str:
+    """The array of an object in constant memory, as the module names it."""
+    return f"constant{program.objects.index(program.physical(name))}"
 
 
 def _uses(program: Program) -> Iterator[tuple[str, Proxy]]:
@@ -146,7 +153,8 @@ def _home(program: Program, name: str, proxies: set[Proxy]) -> Home:
     aliases = [view for view in program.views if view.proxy is Proxy.GENERIC and _is(program, view.name, name)]
     if Proxy.SURFACE in proxies and _has_address(program, name):
         raise Unsupported(
-            f"`{name}` is reached by its address or asked for in the end, and a CUDA array, of which a surface is, has none"
+            f"`{name}` is reached by its address or asked for in the end, and a CUDA array, of which a surface is, "
+            "has none"
         )
     if Proxy.CONSTANT in proxies and len(proxies) > 1:
         raise Unsupported(f"`{name}` has a constant view and another, and lies either in the constant bank or outside")

@@ -108,7 +108,7 @@ class Machine:
 
             grid = Grid(
                 self.memory, self.scheduler, shape, entry.cluster, dynamic, lambda thread: body(thread, values),
-                released, ended, before, (self.constants(text), entry.constant[1]),
+                released, ended, before, self.constants(text),
                 self.settings.stale,
             )  # fmt: skip
             grid.start(self.random)
@@ -116,13 +116,15 @@ class Machine:
 
         self.stream(stream).put(work, dependent=dependent)
 
-    def constants(self, text: str) -> int:
-        """Where the constant bank of a module is in memory, if it has one: zeros at first."""
-        size = compiled(text)[0].constant[1]
+    def constants(self, text: str) -> tuple[int, int]:
+        """Where the constant bank of a module is in memory, and its size."""
+        arrays = compiled(text)[0].constants.values()
+        size = max((start + len(content) for start, content in arrays), default=0)
         if size and text not in self.banks:
             self.banks[text] = self.memory.allocate(size)
-            self.memory.piece(self.banks[text], size)[:] = bytes(size)
-        return self.banks.get(text, 0)
+            for start, content in arrays:
+                self.memory.piece(self.banks[text] + start, len(content))[:] = content
+        return self.banks.get(text, 0), size
 
     def _placed(self, arguments: Arguments) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
         """Arguments as a kernel finds them, and the memory of those that are no numbers."""

@@ -52,8 +52,7 @@ def _load(instruction: Instruction, writer: Writer) -> None:
     writer.line("yield")
     at = place(words, writer.address(address))
     targets = writer.writes(target)
-    if "const" in words:
-        assert kind.bits == 32
+    if words[1] == "const" and kind.bits == 32:
         writer.line(f"{targets[0]} = t.cached({at})")
         return
     if len(targets) > 1:

@@ -179,8 +179,7 @@ class Module:
 
     def get_global_var(self, name: str) -> int:
         entry, _ = compiled(self.text)
-        assert entry.constant[0] == name
-        return machine.constants(self.text)
+        return machine.constants(self.text)[0] + entry.constants[name][0]
 
 
 class Device:

@@ -33,7 +33,7 @@ class Instruction:
 class Entry:
     """A kernel: `code` has a name for each label. `cluster` CTAs form a cluster, `threads` at most are in a CTA.
 
-    `shared` and `constant` are the arrays that a module declares, the second with its size.
+    `shared` and `constants` are the arrays that a module declares, the latter with their places and contents.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Entry:
     cluster: int = 1
     threads: int = 1024
     shared: str = ""
-    constant: tuple[str, int] = ("", 0)
+    constants: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -152,15 +152,22 @@ def read_entry(text: str) -> Entry:
         target=_one(r"\.target\s+(\w+)", found["head"], "sm_70"),
         cluster=int(_one(r"\.reqnctapercluster\s+(\d+)", found["tuning"], "1")),
         threads=int(_one(r"\.maxntid\s+(\d+)", found["tuning"], "1024")),
-        constant=_constant(found["head"]),
+        constants=_constants(found["head"]),
         shared=_one(r"\.extern\s+\.shared\s+\.align\s+\d+\s+\.b8\s+(\w+)\[\]", found["head"], ""),
     )
 
 
-def _constant(head: str) -> tuple[str, int]:
-    """The array in constant memory, with its bytes."""
-    found = re.search(r"\.const\s+\.align\s+\d+\s+\.b8\s+(\w+)\[(\d+)\]", head)
-    return (found[1], int(found[2])) if found else ("", 0)
+def _constants(head: str) -> dict[str, tuple[int, bytes]]:
+    """The arrays in constant memory: where each begins, and what it holds at first."""
+    found, end = dict[str, tuple[int, bytes]](), 0
+    for align, name, size, values in re.findall(
+        r"\.const\s+\.align\s+(\d+)\s+\.b8\s+(\w+)\[(\d+)\](?:\s*=\s*\{([^}]*)\})?;", head
+    ):
+        start = -(-end // int(align)) * int(align)
+        content = bytes(int(value) for value in values.split(",")) if values else b""
+        found[name] = start, content.ljust(int(size), b"\0")
+        end = start + int(size)
+    return found
 
 
 def _one(pattern: str, text: str, otherwise: str) -> str:

@@ -70,8 +70,8 @@ class Writer:
             return f"arguments[{[name for name, _ in self.entry.parameters].index(operand)}]"
         if operand and operand == self.entry.shared:
             return "DYNAMIC"
-        if operand and operand == self.entry.constant[0]:
-            return "CONSTANTS"
+        if operand in self.entry.constants:
+            return f"(CONSTANTS + {self.entry.constants[operand][0]})"
         try:
             return str(int(operand.rstrip("U"), 0) & MASKS[max(8, bits)])
         except ValueError:
