@@ -9,7 +9,6 @@ from building import model
 from runs import Seen, counted, mp, ran
 
 from ptxmm.compare import Comparison, Standing, by_test, compare
-from ptxmm.gpu.controls import controls
 from ptxmm.gpu.log import Run
 from ptxmm.options import Options
 from ptxmm.program import Addr, Program
@@ -197,3 +196,24 @@ exists (x == 2)
     result = compare((ran(program, {(2,): 5}),), model("ptx-9.4"), Options())
     assert result.standing is Standing.UNDEFINED
     assert "valid already" in result.told
+
+
+def test_what_only_a_control_shows_where_it_reaches_an_undefined_step_says_nothing_of_the_test() -> None:
+    text = """ptx filled
+.shared @ d0.c0.b0 .mbarrier m(1);
+.shared @ d0.c0.b0 .u32 s[4];
+.global .u32 g[4] = {1, 1, 1, 1};
+thread A @ d0.c0.b0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [m];
+    await mbarrier.try_wait.parity.shared::cta.b64 [m], 0;
+    ld.weak.shared.u32 r, [s];
+}
+~exists (A.r == 0)
+"""
+    (program,) = read(text, "filled.lit")
+    weaker = next(control.program for control in controls(program) if control.kind == "headlong")
+    run = ran(program, {(1,): 10**6}, control=(weaker, {(0,): 10**5, (2,): 5, (1,): 10**6}))
+    result = compare((run,), model("ptx-9.4"), Options())
+    assert {state.verdict for state in result.states if state.control and state.values == (2,)} == {"undefined"}
+    assert result.standing is Standing.AGREE

@@ -143,7 +143,7 @@ def _stand(program: Program, asked: Reached | None, ran: list[Run], found: Compa
     surprises = [state for state in found.states if state.verdict == "forbidden"]
     if surprises:
         return replace(found, standing=Standing.FORBIDDEN_SEEN, told=_number(surprises))
-    undefined = [state for state in found.states if state.verdict == "undefined"]
+    undefined = [state for state in found.states if state.verdict == "undefined" and not state.control]
     if undefined:
         return replace(found, standing=Standing.UNDEFINED, told=f"{_number(undefined)}: {undefined[0].why}")
     doubts = [state.why for state in found.states if state.verdict == "unknown" and not state.control]
