@@ -9,6 +9,7 @@ from building import model
 from runs import Seen, counted, mp, ran
 
 from ptxmm.compare import Comparison, Standing, by_test, compare
+from ptxmm.gpu.controls import controls
 from ptxmm.gpu.log import Run
 from ptxmm.options import Options
 from ptxmm.program import Addr, Program
