@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxmm.batch import Piece, Request, decide, every_model, read
+from ptxmm.batch import Piece, Request, ask, decide, every_model, read
 from ptxmm.cat import DEFAULT_MODEL, shipped_models
 from ptxmm.check import Options
 from ptxmm.features import needs
@@ -22,7 +22,7 @@ READINGS = {name for name in shipped_models() if name.startswith(f"{DEFAULT_MODE
 
 
 @cache
-def results(path: Path, engine: str = "z3", seconds: float = 20, models: tuple[str, ...] = ()) -> tuple[Result, ...]:
+def results(path: Path, engine: str, seconds: float, models: tuple[str, ...]) -> tuple[Result, ...]:
     options = Options(properties=frozenset({"outcome"}), timeout=seconds, engine=engine)
     answers = decide(Piece(path), Request(options, models=models))
     assert all(isinstance(answer, Result) for answer in answers)
@@ -33,25 +33,46 @@ def title(path: Path) -> str:
     return path.relative_to(LITMUS).with_suffix("").as_posix()
 
 
+ASKED = Request(Options(properties=frozenset({"outcome"}), timeout=20))
+
+
 def check_stated(path: Path, models: tuple[str, ...]) -> None:
-    for result in results(path, models=models):
-        assert result.ok is not False, (result.name, result.model, result.why, result.surprises)
-        assert result.ok or models, (result.name, result.model)
+    """Each test under some models, or under all that it states verdicts for, and under no other reading of the text."""
+    for program in read(path, None):
+        for model in models or every_model(program):
+            result = ask(program, model, ASKED)
+            assert isinstance(result, Result)
+            assert result.ok is not False, (result.name, result.model, result.why, result.surprises)
+            assert result.ok or models, (result.name, result.model)
 
 
 PROTOCOLS = [path for path in FILES if path.parent.name == "protocols"]
 QUICK_PROTOCOLS = PROTOCOLS[::4]
+WITHOUT_PROTOCOLS = [path for path in FILES if path not in PROTOCOLS]
+UNDER_EVERY_MODEL = WITHOUT_PROTOCOLS[::3]
+"""Most tests say under the other models what they say under the default one: these are for the slow tier."""
 
 
-# The protocols take longest, and say the same under most models: the rest of them is for the slow tier.
-@pytest.mark.parametrize("path", [p for p in FILES if p not in PROTOCOLS or p in QUICK_PROTOCOLS], ids=title)
+@pytest.fixture(scope="module")
+def path(request: pytest.FixtureRequest) -> Path:
+    """A file. A fixture of the module: all that is asked of one file follows one another, and it is read once."""
+    assert isinstance(request.param, Path)
+    return request.param
+
+
+def of_files(files: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", files, ids=title, indirect=True)
+
+
+# The protocols take longest.
+@of_files([path for path in FILES if path in WITHOUT_PROTOCOLS or path in QUICK_PROTOCOLS])
 def test_each_test_gets_the_verdicts_it_states(path: Path) -> None:
-    check_stated(path, (DEFAULT_MODEL,) if path in PROTOCOLS else ())
+    check_stated(path, () if path in UNDER_EVERY_MODEL else (DEFAULT_MODEL,))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PROTOCOLS, ids=title)
-def test_each_protocol_gets_the_verdicts_it_states_under_every_model(path: Path) -> None:
+@of_files(FILES)
+def test_each_test_gets_the_verdicts_it_states_under_every_model(path: Path) -> None:
     check_stated(path, ())
 
 
@@ -65,22 +86,19 @@ def wrong(result: Result) -> bool:
 
 
 # The second engine takes longest for the waits of protocols: they, and most of the other tests, are for the slow tier.
-WITHOUT_WAITS = [path for path in FILES if path.parent.name != "protocols"]
-
-
-@pytest.mark.parametrize("path", WITHOUT_WAITS[::6], ids=title)
+@of_files(WITHOUT_PROTOCOLS[::10])
 def test_the_second_engine_agrees_under_the_default_model(path: Path) -> None:
     assert not [(r.name, r.surprises, r.why) for r in results(path, *QUICKLY) if wrong(r)]
 
 
 @pytest.mark.slow
 def test_the_second_engine_can_tell_nearly_always() -> None:
-    standings = [standing(result) for path in WITHOUT_WAITS for result in results(path, *QUICKLY)]
+    standings = [standing(result) for path in WITHOUT_PROTOCOLS for result in results(path, *QUICKLY)]
     assert standings.count(Standing.UNKNOWN) <= len(standings) // 10
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=title)
+@of_files(FILES)
 def test_the_second_engine_agrees_under_every_model(path: Path) -> None:
     assert not [(r.name, r.model, r.surprises, r.why) for r in results(path, *THOROUGHLY) if wrong(r)]
 
@@ -91,7 +109,7 @@ def is_asynchronous(program: Program) -> bool:
     return bool({"mbarriers", "copies", "async", "tensormap"} & set(needs(program))) or len(kernels) > 1
 
 
-@pytest.mark.parametrize("path", FILES, ids=title)
+@of_files(FILES)
 def test_each_test_has_a_purpose_and_states_verdicts_under_every_model(path: Path) -> None:
     for program in read(path, None):
         assert program.purpose, program.full_name
@@ -103,7 +121,7 @@ ASYNCHRONOUS = [path for path in FILES if path.parent.name in ("async", "mbarrie
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ASYNCHRONOUS, ids=title)
+@of_files(ASYNCHRONOUS)
 def test_a_test_says_where_a_reading_differs_from_the_default(path: Path) -> None:
     named = {program.full_name: READINGS & set(every_model(program)) for program in read(path, None)}
     asked = frozenset({"outcome", "race", "undefined"})

@@ -119,7 +119,7 @@ class Search:
             self.budget.spend()
             yield from self.candidates(chosen)
 
-    def absent(self) -> set[str]:
+    def absent(self) -> frozenset[str]:
         """The base sets and relations that are empty in all candidates."""
         present = {"IW", "W", "M", "GEN", "WEAK", "_", *FROM_PATHS, *STAGES}
         meets = any(step.kind in MEETINGS for found in self.each for path in found for step in path.steps)
@@ -131,7 +131,7 @@ class Search:
         present.update(RELATIONS if meets else ())
         present.update(FROM_ALL if present & {"START", "MB", "FAR"} else ())
         present.update({"api"} if several(self.program) else ())
-        return {*SETS, *ALL_RELATIONS} - (present if "SC" in present else present - {"sync_fence"})
+        return frozenset((*SETS, *ALL_RELATIONS)) - (present if "SC" in present else present - {"sync_fence"})
 
     def beginning(self, chosen: Chosen, later: frozenset[Content]) -> bool:
         """Whether the model allows the paths of the first threads, if other threads may write certain contents.

@@ -6,8 +6,8 @@ Stage 0 are the paths and barriers, stage 1 reads-from, stage 2 the order of fen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from ptxmm.model import (
     RELATIONS,
@@ -155,7 +155,10 @@ def variance(expr: Expr, known: Mapping[str, int]) -> int:
     return max(most, 1) if isinstance(expr, Seq | Plus | Star | Domain | Range) else most
 
 
-def theory(model: Model, also: Collection[str], empty: Collection[str] = (), flagged: str | None = None) -> Theory:
+@lru_cache(maxsize=256)
+def theory(
+    model: Model, also: tuple[str, ...], empty: frozenset[str] = frozenset(), flagged: str | None = None
+) -> Theory:
     """Rename so that each name is defined once, and keep what the axioms and the names in `also` need.
 
     What is `empty` in all candidates takes no time to compute. Flags are kept whose names begin with `flagged`.
@@ -252,7 +255,7 @@ def needed(statements: list[Due], wanted: set[str]) -> list[Due]:
 
 def parts(expr: Expr) -> list[Expr]:
     """The direct operands of an expression."""
-    return [] if isinstance(expr, Name | Empty) else [getattr(expr, one.name) for one in fields(expr)]
+    return [] if isinstance(expr, Name | Empty) else [getattr(expr, name) for name in type(expr).__match_args__]
 
 
 def united(expr: Expr) -> list[Expr]:
