@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,13 @@ def running(tree: ast.AST) -> Iterator[ast.AST]:
             yield from running(child)
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """The dotted names that a module imports when it runs, `from ptxmm import name` as `ptxmm.name`."""
+    return frozenset(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in running(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Import(names):

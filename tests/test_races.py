@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -418,13 +419,13 @@ def repaired(test: Program, under: str, on: str, rounds: int, *, fence: bool) ->
     )
 
 
-def racing(folder: str) -> list[Program]:
-    found = [p for path in sorted((LITMUS / folder).glob("*.lit")) for p in read_programs(path)]
+def racing(paths: Iterable[Path]) -> list[Program]:
+    found = [p for path in paths for p in read_programs(path)]
     return [p for p in found if any(word.word == "race" for e in p.expects for word in e.words)]
 
 
 @pytest.mark.parametrize("fence", [False, True], ids=["instruction", "fence"])
-@pytest.mark.parametrize("test", racing("races"), ids=lambda p: p.full_name)
+@pytest.mark.parametrize("test", racing(sorted((LITMUS / "races").glob("*.lit"))), ids=lambda p: p.full_name)
 def test_following_what_is_missing_ends_the_race(test: Program, fence: bool) -> None:
     for on in races(test):
         assert repaired(test, "ptx-9.4", on, 3, fence=fence) in ("no race", "no single instruction")
@@ -438,10 +439,11 @@ def test_one_round_of_what_is_missing_is_enough_for_a_message(under: str, publis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("test", racing("protocols"), ids=lambda p: p.full_name)
-def test_following_what_is_missing_ends_the_races_of_protocols(test: Program) -> None:
-    for on in races(test):
-        assert repaired(test, "ptx-9.4", on, 6, fence=False) in ("no race", "no single instruction")
+@pytest.mark.parametrize("path", sorted((LITMUS / "protocols").glob("*.lit")), ids=lambda path: path.stem)
+def test_following_what_is_missing_ends_the_races_of_protocols(path: Path) -> None:
+    for test in racing([path]):
+        for on in races(test):
+            assert repaired(test, "ptx-9.4", on, 6, fence=False) in ("no race", "no single instruction")
 
 
 def still_races(test: Program, under: str, race: Race) -> bool:
