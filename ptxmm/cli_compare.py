@@ -27,7 +27,7 @@ Exit codes:
   0  no final state was seen that a model forbids
   1  one was: FORBIDDEN BUT SEEN
   2  a log cannot be read or contradicts itself, or the command line is wrong
-  3  only "unknown" or "hung, should end" stands between this and 0
+  3  only "unknown", "hung, should end" or "failed, should run" stands between this and 0
 """
 
 Item = tuple[tuple["Run", ...], str]

@@ -16,11 +16,12 @@ from ptxmm.cli import cli
 from ptxmm.compare import Comparison, Standing, compare
 from ptxmm.errors import Span
 from ptxmm.gpu.controls import controls
-from ptxmm.gpu.log import Run, from_line, to_line
+from ptxmm.gpu.log import Run, from_line, to_line, uncounted
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.report.compare import CompareReport, comparison_object, exit_code
 from ptxmm.report.rates import rates_svg
+from ptxmm.report.run import RunReport
 from ptxmm.syntax.lit import read
 
 POLL = """ptx poll .global .u32 x; .global .u32 y;
@@ -47,6 +48,8 @@ exists (A.r == 1)
 """
 DID_NOT_END = "a launch did not end in 1 second"
 NOT_MET = "a thread was stuck while others waited for it at a barrier"
+FAULT = "the launch failed: misaligned address"
+WRONG = "the harness, the assembler, the model or the chip is wrong"
 SLOW = "it was only slow, or the harness or the chip does not keep the promise of progress"
 HANGS = "by the model this test may hang: B waits for ever in its loop at line 13 and reads x = 0"
 
@@ -61,6 +64,10 @@ def poll(variant: str) -> Program:
 
 def hung(test: Program, why: str = DID_NOT_END, *, profile: str = "few") -> Run:
     return replace(ran(test, {}, profile=profile), counted=None, hung=why)
+
+
+def failed(test: Program) -> Run:
+    return replace(ran(test, {}), counted=None, failed=FAULT)
 
 
 def compared(*runs: Run, options: Options | None = None) -> Comparison:
@@ -97,6 +104,24 @@ def test_nothing_is_promised_of_a_test_that_reaches_an_undefined_step() -> None:
     found = compared(hung(lit(TOO_MANY)))
     assert found.standing is Standing.UNDEFINED
     assert "; the test reaches an undefined step: thread A: `mbarrier.init" in found.told
+
+
+def test_an_error_of_the_device_is_undefined_or_deserves_a_look() -> None:
+    undefined = compared(failed(lit(TOO_MANY)))
+    assert undefined.standing is Standing.UNDEFINED
+    assert undefined.told.startswith(f"{FAULT}; the test reaches an undefined step: thread A: `mbarrier.init")
+    defined = compared(failed(poll("right")))
+    assert (defined.standing, exit_code([defined])) == (Standing.SHOULD_RUN, 3)
+    assert defined.told == f"{FAULT}; by the model all its steps are defined: {WRONG}"
+    unknown = compared(failed(lit(ECHO)), options=Options(bound=2))
+    assert unknown.standing is Standing.UNKNOWN
+    assert unknown.told.startswith(f"{FAULT}; whether it reaches an undefined step is unknown: ")
+
+
+def test_a_model_that_lacks_an_instruction_says_nothing_of_what_did_not_end() -> None:
+    narrow = lit("ptx t .global .u32 x; thread A @ d0.c0.b0 { fence.acquire.cluster; ld.weak.u32 r0, [x]; }")
+    found = [compare((run,), model("ptx-7.5"), Options()) for run in (hung(narrow), failed(narrow))]
+    assert {each.standing for each in found} == {Standing.UNSUPPORTED}
 
 
 def test_whether_a_test_may_hang_stays_unknown_where_a_loop_is_cut() -> None:
@@ -164,7 +189,10 @@ def test_json_has_what_did_not_end_and_what_the_model_says_of_it(tmp_path: Path)
     assert (may["standing"], may["stuck"], may["hung"], may["rate"]) == ("hung, as it may", 0, 1, None)
     assert may["hang"] == {"verdict": "yes", "progress": "fair", "why": HANGS.partition(": ")[2]}
     assert ends["hang"] == {"verdict": "no", "progress": "fair", "why": None, "obe": "yes"}
-    assert comparison_object(compared(ran(mp("relaxed"), {(0, 0): 1})))["hang"] is None
+    fault = comparison_object(compared(failed(poll("right"))))
+    assert (fault["failed"], fault["hang"], fault["undefined"]) == (1, None, {"verdict": "no", "why": None})
+    whole = comparison_object(compared(ran(mp("relaxed"), {(0, 0): 1})))
+    assert (whole["hang"], whole["failed"], whole["undefined"]) == (None, 0, None)
 
 
 def test_text_and_picture_show_what_hung() -> None:
@@ -179,3 +207,19 @@ def test_text_and_picture_show_what_hung() -> None:
     assert {"poll[weak]", "poll[right]", "MP[relaxed]", "nothing ended"} <= set(texts)
     dashes = [path for path in drawn.iter("{http://www.w3.org/2000/svg}path") if path.get("stroke-dasharray")]
     assert len(dashes) == len(results) + 1
+
+
+def test_run_tells_what_hung_or_failed_from_what_was_skipped() -> None:
+    lines = list[str]()
+    report = RunReport(lines.append)
+    for run in (hung(poll("weak")), failed(poll("right")), uncounted(hung(mp("relaxed")), "it needs several GPUs")):
+        report.add([run])
+    report.add([ran(mp("release"), {(0, 0): 5}), hung(mp("release"), NOT_MET)])
+    report.end()
+    assert lines[:-1] == [
+        f"poll[weak]: hung: {DID_NOT_END}",
+        f"poll[right]: failed: {FAULT}",
+        "MP[relaxed]: skipped: it needs several GPUs",
+        f"MP[release]: 0 of 5; {NOT_MET}",
+    ]
+    assert lines[-1].startswith("1 tests, 1 hung, 1 failed, 1 skipped, 5 instances in ")

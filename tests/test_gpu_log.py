@@ -15,6 +15,7 @@ from ptxmm.cat import read_model
 from ptxmm.compare import compare
 from ptxmm.errors import InputError, Span
 from ptxmm.gpu.log import (
+    REASONS,
     Audit,
     Control,
     Counted,
@@ -69,22 +70,25 @@ def test_a_log_may_be_compressed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "hung"),
+    ("why", "field"),
     [
-        ("a launch did not end in 1 second", True),
-        ("a launch did not end in 4 seconds", True),
-        ("a thread was stuck while others waited for it at a barrier", True),
-        ("its kernels were not loaded in 60 seconds", False),
-        ("the launch failed: misaligned address", False),
+        ("a launch did not end in 1 second", "hung"),
+        ("a launch did not end in 4 seconds", "hung"),
+        ("a thread was stuck while others waited for it at a barrier", "hung"),
+        ("the launch failed: the launch timed out and was terminated", "hung"),
+        ("the launch failed: misaligned address", "failed"),
+        ("the launch failed: an illegal memory access was encountered", "failed"),
+        ("the launch failed: a CTA of this test does not fit on a multiprocessor", "skipped"),
+        ("its kernels were not loaded in 60 seconds", "skipped"),
     ],
 )
-def test_what_hung_is_told_from_what_did_not_run(why: str, hung: bool) -> None:
+def test_what_hung_or_failed_is_told_from_what_did_not_run(why: str, field: str) -> None:
     nothing = replace(RUN, counted=None, control=None)
     run = uncounted(nothing, why)
-    assert (run.hung, run.skipped) == ((why, None) if hung else (None, why))
+    assert {name: getattr(run, name) for name in REASONS if getattr(run, name)} == {field: why}
     assert from_line(to_line(run), HERE) == run
     older = json.loads(to_line(replace(nothing, skipped=why)))
-    del older["hung"]
+    del older["hung"], older["failed"]
     assert from_line(json.dumps(older), HERE) == run
 
 

@@ -2,7 +2,8 @@
 
     runs of one test -> its program, from the log's own text -> final states and rates -> the model -> a standing
 
-Of instances and launches that did not end the model is asked whether the test may hang.
+Of instances and launches that did not end the model is asked whether the test may hang, and of those that ended in an
+error whether it is undefined.
 
 The log is not believed where it can be checked: its counts add up, its texts have their hashes, what it says of the
 condition in a state is computed again, and a control must be weaker than its test.
@@ -16,7 +17,7 @@ from dataclasses import replace
 
 from ptxmm.batch import unforeseen
 from ptxmm.compare.asked import asked_of, of_controls, verdict
-from ptxmm.compare.hanging import hanging, sentence_of, unended
+from ptxmm.compare.hanging import error_sentence, hang_sentence, hanging, undefined, unended
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
 from ptxmm.compare.standing import Comparison, Hanging, Seen, Standing
 from ptxmm.errors import PtxmmError, Undecided, Unsupported
@@ -34,6 +35,7 @@ UNENDED = {
     "undefined": Standing.UNDEFINED,
     "unknown": Standing.UNKNOWN,
 }
+FAILED = {"yes": Standing.UNDEFINED, "no": Standing.SHOULD_RUN}
 SURPRISES = (Standing.FORBIDDEN_SEEN, Standing.UNDEFINED)
 """Where final states say more than what did not end."""
 
@@ -65,7 +67,7 @@ def _blank(runs: tuple[Run, ...], model: str) -> Comparison:
 
 
 def _compared(runs: tuple[Run, ...], model: Model, options: Options, blank: Comparison) -> Comparison:
-    launched = [run for run in runs if run.counted is not None or run.hung is not None]
+    launched = [run for run in runs if run.counted is not None or run.hung or run.failed]
     if not launched:
         return replace(blank, verdict="not asked", told="; ".join(dict.fromkeys(run.skipped or "" for run in runs)))
     (program,) = lit.read(launched[0].text, launched[0].path)
@@ -75,10 +77,13 @@ def _compared(runs: tuple[Run, ...], model: Model, options: Options, blank: Comp
         verdict="not asked",
         profiles=tuple(dict.fromkeys(run.profile.name for run in launched)),
         device="; ".join(dict.fromkeys(run.device.name for run in launched if run.device is not None)),
-        hung=len(launched) - len(ran),
+        hung=sum(run.hung is not None for run in launched),
+        failed=sum(run.failed is not None for run in launched),
     )
     if ran:
         found = _states(program, ran, model, options, found)
+    if found.failed:
+        return _fails(program, launched, model, options, found)
     return _ends(program, launched, model, options, found) if found.stuck or found.hung else found
 
 
@@ -102,10 +107,19 @@ def _states(program: Program, ran: list[Run], model: Model, options: Options, fo
     return _stand(program, asked, ran, judged)
 
 
+def _fails(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:
+    """What comes of launches that ended in an error: their standing, where no state was seen that says more."""
+    steps = undefined(program, model, options)
+    told = "; ".join((*unended(ran), error_sentence(steps)))
+    if found.standing in SURPRISES:
+        return replace(found, undefined=steps, notes=(told, *found.notes))
+    return replace(found, undefined=steps, standing=FAILED.get(steps.verdict, Standing.UNKNOWN), told=told)
+
+
 def _ends(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:
-    """What comes of instances and launches that did not end; their standing, where nothing else was seen."""
+    """What comes of instances and launches that did not end: their standing, where nothing else was seen."""
     said = hanging(program, model, options)
-    told = "; ".join((*unended(ran), sentence_of(said)))
+    told = "; ".join((*unended(ran), hang_sentence(said)))
     ended = any(run.counted.instances > run.counted.stuck for run in ran if run.counted is not None)
     if found.standing in SURPRISES or (ended and not (found.hung and said.verdict == "no")):
         return replace(found, hanging=said, notes=(told, *found.notes))

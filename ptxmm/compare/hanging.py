@@ -1,4 +1,4 @@
-"""Whether a model says that a test may hang: asked where a wait reached its bound, or a launch did not end."""
+"""What a model says of a test that did not end on a GPU, or ended in an error: whether it may hang, or is undefined."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ptxmm.check import check
 from ptxmm.compare.standing import Hanging
 from ptxmm.deadline import Deadline
 from ptxmm.encodings import Encodings
-from ptxmm.errors import Undecided
+from ptxmm.errors import Undecided, Unsupported
 from ptxmm.gpu.log import Run
 from ptxmm.hangs import hang
 from ptxmm.model import Model
@@ -21,6 +21,7 @@ STARTED, ORDINARY = "fair", "obe"
 """What CUDA promises of scheduling where all threads have started, and of any grid (`docs/progress.md`)."""
 
 SLOW = "it was only slow, or the harness or the chip does not keep the promise of progress"
+WRONG = "the harness, the assembler, the model or the chip is wrong"
 
 
 def hanging(program: Program, model: Model, options: Options) -> Hanging:
@@ -36,7 +37,7 @@ def hanging(program: Program, model: Model, options: Options) -> Hanging:
     found = _asked(encodings, promised, options)
     if found.verdict == "yes":
         return Hanging("yes", promised, found.why)
-    steps = check(program, model, replace(options, properties=frozenset({"undefined"}))).undefined
+    steps = undefined(program, model, options)
     if steps.verdict == "yes":
         return Hanging("undefined", promised, steps.why)
     doubt = next((answer.why for answer in (found, steps) if answer.verdict == "unknown"), "")
@@ -53,13 +54,31 @@ def _asked(encodings: Encodings, progress: str, options: Options) -> Answer:
         return Answer("unknown", why=str(reason))
 
 
-def sentence_of(found: Hanging) -> str:
+def undefined(program: Program, model: Model, options: Options) -> Answer:
+    """Whether an execution of a test reaches a step that PTX leaves undefined."""
+    found = check(program, model, replace(options, properties=frozenset({"undefined"})))
+    if found.verdict == "unsupported":
+        raise Unsupported(found.why)
+    return found.undefined
+
+
+def error_sentence(steps: Answer) -> str:
+    """What a model says of a test that ended in an error, in words."""
+    match steps.verdict:
+        case "yes":
+            return f"the test reaches an undefined step: {steps.why}"
+        case "no":
+            return f"by the model all its steps are defined: {WRONG}"
+    return f"whether it reaches an undefined step is unknown: {steps.why}"
+
+
+def hang_sentence(found: Hanging) -> str:
     """What a model says of a test that did not end, in words."""
     match found.verdict:
         case "yes":
             return f"by the model this test may hang: {found.why}"
         case "undefined":
-            return f"the test reaches an undefined step: {found.why}"
+            return error_sentence(Answer("yes", why=found.why))
         case "unknown":
             return f"whether it may hang is unknown: {found.why}"
     ends = "always ends (obe)" if found.ordinary == "no" else "ends where all threads have started (fair)"
@@ -67,13 +86,13 @@ def sentence_of(found: Hanging) -> str:
 
 
 def unended(runs: Sequence[Run]) -> list[str]:
-    """What did not end: instances, counted, and whole launches, with their profiles where other profiles ended."""
+    """What did not end, or ended in an error: instances, and whole launches with their profiles where these differ."""
     stuck = sum(run.counted.stuck for run in runs if run.counted is not None)
     every = stuck == sum(run.counted.instances for run in runs if run.counted is not None)
     told = [f"{'all ' if every else ''}{stuck:,} stuck: a wait reached its bound"] if stuck else []
-    hung: dict[str, list[str]] = {}
+    whole: dict[str, list[str]] = {}
     for run in runs:
-        if run.hung is not None:
-            hung.setdefault(run.hung, []).append(run.profile.name)
-    apart = any(run.hung is None for run in runs)
-    return told + [f"{', '.join(names)}: {why}" if apart else why for why, names in hung.items()]
+        if why := run.hung or run.failed:
+            whole.setdefault(why, []).append(run.profile.name)
+    apart = len(whole) > 1 or any(run.counted is not None for run in runs)
+    return told + [f"{', '.join(names)}: {why}" if apart else why for why, names in whole.items()]

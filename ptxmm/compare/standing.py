@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu.statistics import Rate
+from ptxmm.verdict import Answer
 
 
 class Standing(StrEnum):
@@ -15,6 +16,7 @@ class Standing(StrEnum):
     FORBIDDEN_SEEN = "FORBIDDEN BUT SEEN"
     BROKEN = "no evidence"
     SHOULD_END = "hung, should end"
+    SHOULD_RUN = "failed, should run"
     UNDEFINED = "undefined"
     UNKNOWN = "unknown"
     AGREE = "agree"
@@ -66,7 +68,8 @@ class Comparison:
     `verdict` is the model's for the condition; `told` says in a sentence what was seen, `rate` and `control` how often
     what the condition asks for (for `forall`, what it excludes) was seen in the test and in its control, where the
     model says of it `control_verdict`; `changes` say what was taken from the test in that control, or in those of its
-    profiles. `stuck` instances and launches that `hung` did not end: `hanging` is what the model says of that.
+    profiles. `stuck` instances did not end, nor did `hung` launches: `hanging` is what the model says of that.
+    `undefined` is its answer where launches `failed`: whether an execution reaches an undefined step.
     `label` is that of the audit, the worst of all runs; `notes` what the reader should know besides.
     """
 
@@ -89,6 +92,8 @@ class Comparison:
     stuck: int = 0
     hung: int = 0
     hanging: Hanging | None = None
+    failed: int = 0
+    undefined: Answer | None = None
     label: str = ""
     profiles: tuple[str, ...] = ()
     device: str = ""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ptxmm.errors import InputError, Span
 from ptxmm.files import read_text
@@ -22,8 +23,24 @@ LABELS = ("as written", "merged", "reordered by ptxas", NOT_AUDITED)
 
 NOT_ENDED = "a launch did not end"
 NOT_MET = "a thread was stuck while others waited for it at a barrier"
-HUNG = (NOT_ENDED, NOT_MET)
-"""How the sentences begin that say of a launch that it did not end, or would not have if its waits were not bounded."""
+FAILED = "the launch failed: "
+FAULTS = (
+    "an illegal memory access",
+    "an illegal instruction",
+    "misaligned address",
+    "invalid program counter",
+    "operation not supported on global/shared",
+    "hardware stack error",
+    "unspecified launch failure",
+)
+"""How the driver begins to say what a kernel did that the device does not do."""
+
+REASONS = {
+    "hung": (NOT_ENDED, NOT_MET, f"{FAILED}the launch timed out"),
+    "failed": tuple(FAILED + fault for fault in FAULTS),
+    "skipped": ("",),
+}
+"""The fields of a run that say why nothing was counted, with how their sentences begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +149,9 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One test under one profile. Nothing was counted where `skipped` says why it did not run, or `hung` how it hung.
+    """One test under one profile. Nothing was counted where one of `skipped`, `hung` and `failed` is there.
 
+    `skipped` says why it did not run, `hung` how a launch hung, `failed` with which error of the device it ended.
     `control` is the one that showed most of what the test asks for; `tried` has the changes of the others that ran, and
     `uncontrolled` says why none could.
 
@@ -157,6 +175,7 @@ class Run:
     uncontrolled: str | None = None
     skipped: str | None = None
     hung: str | None = None
+    failed: str | None = None
     seconds: float = 0.0
     ptxmm: str = ""
     format: int = FORMAT
@@ -172,8 +191,10 @@ class Run:
 
 
 def uncounted(run: Run, why: str) -> Run:
-    """The run of which nothing was counted: `hung` where a launch did not end, else `skipped`."""
-    return replace(run, hung=why) if why.startswith(HUNG) else replace(run, skipped=why)
+    """The run of which nothing was counted, with the reason in its field: `hung`, `failed` or `skipped`."""
+    found = next(name for name, beginnings in REASONS.items() if why.startswith(beginnings))
+    fields: dict[str, Any] = {name: why if name == found else None for name in REASONS}
+    return replace(run, **fields)
 
 
 def text_hash(text: str) -> str:
@@ -210,7 +231,7 @@ def from_line(line: str, at: Span) -> Run:
             raise InputError(f"this log has format {found['format']}, and this is read: {FORMAT}", at)
         run = record(Run, found)
         if run.skipped is not None:
-            run = uncounted(replace(run, skipped=None), run.skipped)
+            run = uncounted(run, run.skipped)
         _ensure_sound(run)
         changed = told != run.hash
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:

@@ -11,11 +11,13 @@ from ptxmm.compare import Comparison, Hanging, Seen, Standing
 from ptxmm.errors import printable
 from ptxmm.gpu.statistics import Rate
 from ptxmm.report.json import printed
+from ptxmm.verdict import Answer
 
 MARKS = {
     Standing.FORBIDDEN_SEEN: ("✗", "x", "31;1"),
     Standing.BROKEN: ("!", "!", "31;1"),
     Standing.SHOULD_END: ("!", "!", "33;1"),
+    Standing.SHOULD_RUN: ("!", "!", "33;1"),
     Standing.UNKNOWN: ("?", "?", "33"),
     Standing.UNDEFINED: ("~", "~", "33"),
     Standing.AGREE: ("✓", "+", "32"),
@@ -25,7 +27,8 @@ MARKS = {
     Standing.NOT_EXERCISED: ("·", ".", "33"),
     Standing.UNSUPPORTED: ("–", "-", "2"),
 }
-EXIT_CODES = {Standing.BROKEN: 2, Standing.FORBIDDEN_SEEN: 1, Standing.UNKNOWN: 3, Standing.SHOULD_END: 3}
+OPEN = (Standing.UNKNOWN, Standing.SHOULD_END, Standing.SHOULD_RUN)
+EXIT_CODES = {Standing.BROKEN: 2, Standing.FORBIDDEN_SEEN: 1, **dict.fromkeys(OPEN, 3)}
 
 
 def exit_code(results: Iterable[Comparison]) -> int:
@@ -111,6 +114,8 @@ def comparison_object(result: Comparison) -> dict[str, Any]:
         "stuck": result.stuck,
         "hung": result.hung,
         "hang": _hang(result.hanging),
+        "failed": result.failed,
+        "undefined": _undefined(result.undefined),
         "audit": result.label or None,
         "profiles": list(result.profiles),
         "device": result.device or None,
@@ -124,6 +129,10 @@ def _hang(found: Hanging | None) -> dict[str, Any] | None:
         return None
     ordinary = {"obe": found.ordinary} if found.ordinary and found.progress != "obe" else {}
     return {"verdict": found.verdict, "progress": found.progress, "why": found.why or None, **ordinary}
+
+
+def _undefined(found: Answer | None) -> dict[str, Any] | None:
+    return {"verdict": found.verdict, "why": found.why or None} if found is not None else None
 
 
 def _rate(rate: Rate | None) -> dict[str, Any] | None:

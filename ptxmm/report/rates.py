@@ -18,6 +18,7 @@ COLOURS = {
     Standing.FORBIDDEN_SEEN: "#cf222e",
     Standing.BROKEN: "#cf222e",
     Standing.SHOULD_END: "#bc4c00",
+    Standing.SHOULD_RUN: "#bc4c00",
     Standing.UNKNOWN: "#8250df",
     Standing.UNDEFINED: "#8250df",
     Standing.AGREE: "#1a7f37",
@@ -27,7 +28,7 @@ COLOURS = {
     Standing.NOT_EXERCISED: "#bf8700",
     Standing.UNSUPPORTED: "#8c959f",
 }
-NOTHING_ENDED = (Standing.SHOULD_END, Standing.HUNG)
+NOTHING_ENDED = (Standing.SHOULD_END, Standing.SHOULD_RUN, Standing.HUNG)
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 CHAR, ROW, MARGIN, TOP = 7.3, 18.0, 16.0, 64.0
 DECADE, TICK = 56.0, 5.0

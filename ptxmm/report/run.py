@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ptxmm.gpu.log import kinds
+from ptxmm.gpu.log import REASONS, kinds
 
 if TYPE_CHECKING:
     from ptxmm.gpu.log import Counted, Run
@@ -18,18 +19,18 @@ class RunReport:
     def __init__(self, write: Callable[[str], None]) -> None:
         self.write = write
         self.begun = time.perf_counter()
-        self.tests = self.skipped = self.hung = self.instances = 0
+        self.tests = self.instances = 0
+        self.others: Counter[str] = Counter()
 
     def add(self, runs: list[Run]) -> None:
         """One line for a test: how often its condition held over all profiles, and in its control, of which kind."""
         first = runs[0]
         measured = [run.counted for run in runs if run.counted is not None]
-        hung = [run.hung for run in runs if run.hung is not None]
-        reasons = hung + [run.skipped for run in runs if run.skipped is not None]
+        others = [(word, why) for run in runs for word in REASONS if (why := getattr(run, word)) is not None]
         if not measured:
-            self.hung += bool(hung)
-            self.skipped += not hung
-            self.write(f"{first.name}: {'hung' if hung else 'skipped'}: {next(iter(reasons), 'nothing was counted')}")
+            word, why = next(iter(others), ("skipped", "nothing was counted"))
+            self.others[word] += 1
+            self.write(f"{first.name}: {word}: {why}")
             return
         self.tests += 1
         self.instances += sum(one.instances for one in measured)
@@ -38,14 +39,16 @@ class RunReport:
         if controls:
             which = kinds(control.change for control in controls)
             line += f"; control {which} {seen([control.counted for control in controls])}"
+        reasons = [why for _, why in others]
         reasons += [f"no control: {run.uncontrolled}" for run in runs if run.uncontrolled is not None]
         self.write(line + "".join(f"; {reason}" for reason in dict.fromkeys(reasons)))
 
     def end(self) -> None:
         """The summary."""
         seconds = time.perf_counter() - self.begun
-        counts = f"{self.tests} tests, " + (f"{self.hung} hung, " if self.hung else "") + f"{self.skipped} skipped"
-        self.write(f"{counts}, {short(self.instances)} instances in {seconds:.1f} s")
+        counts = [f"{self.tests} tests"]
+        counts += [f"{self.others[word]} {word}" for word in REASONS if self.others[word] or word == "skipped"]
+        self.write(f"{', '.join(counts)}, {short(self.instances)} instances in {seconds:.1f} s")
 
 
 def seen(counted: list[Counted]) -> str:
