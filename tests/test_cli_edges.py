@@ -5,19 +5,44 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from ptxmm.cli import main
+
 ROOT = Path(__file__).parent.parent
 MP = ROOT / "litmus" / "basic" / "MP.lit"
 PTXMM = f"{sys.executable} -m ptxmm"
 ONE = f"{MP} -k relaxed -m sc"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended in this process, and what it wrote to either stream."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def here(command: str) -> Done:
+    """A command line in this process, where nothing depends on what a process is given."""
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main(shlex.split(command))
+    done = Done(int(ended.value.code or 0), *(one.buffer.getvalue().decode() for one in (out, err)))
+    assert "mistake in ptxmm" not in done.stdout + done.stderr
+    return done
 
 
 def shell(command: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +58,7 @@ def shell(command: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_named_pipe_is_refused_and_the_other_files_are_decided(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.lit")
-    done = shell(f"{PTXMM} check {tmp_path} {ONE}")
+    done = here(f"check {tmp_path} {ONE}")
     assert done.returncode == 2
     assert "pipe.lit: error: this is a named pipe, not a file with a test" in done.stderr
     assert "✓ MP[relaxed]" in done.stdout
@@ -41,14 +66,14 @@ def test_a_named_pipe_is_refused_and_the_other_files_are_decided(tmp_path: Path)
 
 def test_a_named_pipe_is_no_model(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.cat")
-    done = shell(f"{PTXMM} check {MP} -m {tmp_path}/pipe.cat")
+    done = here(f"check {MP} -m {tmp_path}/pipe.cat")
     assert (done.returncode, done.stdout) == (2, "")
     assert "this is a named pipe, not a file with a model" in done.stderr
 
 
 def test_a_device_without_end_is_too_large() -> None:
     for arguments in (f"{MP} -m /dev/zero", "/dev/zero --from lit"):
-        done = shell(f"{PTXMM} check {arguments}")
+        done = here(f"check {arguments}")
         assert done.returncode == 2
         assert "/dev/zero: error: the file is too large: more than 16 MiB" in done.stderr
 
@@ -67,7 +92,7 @@ def test_a_test_may_come_through_a_pipe_of_the_shell(how: str) -> None:
 
 
 def test_a_model_without_axioms_is_warned_about() -> None:
-    done = shell(f"{PTXMM} check {MP} -k relaxed -m /dev/null")
+    done = here(f"check {MP} -k relaxed -m /dev/null")
     assert done.returncode == 0
     assert done.stderr == "ptxmm: /dev/null: warning: the model has no axiom, so it allows everything\n"
 
@@ -76,16 +101,16 @@ def test_another_encoding_is_named(tmp_path: Path) -> None:
     for ending, arguments in ((".lit", ""), (".cat", f"{MP} -m")):
         path = tmp_path / f"wide{ending}"
         path.write_bytes("ptx x\n".encode("utf-16"))
-        assert "this is UTF-16, not UTF-8" in shell(f"{PTXMM} check {arguments} {path}").stderr
+        assert "this is UTF-16, not UTF-8" in here(f"check {arguments} {path}").stderr
     path = tmp_path / "latin.lit"
     path.write_bytes("ptx x\n// café\n".encode("latin-1"))
-    assert "latin.lit:2:7: error: this is not UTF-8 (Latin-1, perhaps)" in shell(f"{PTXMM} check {path}").stderr
+    assert "latin.lit:2:7: error: this is not UTF-8 (Latin-1, perhaps)" in here(f"check {path}").stderr
 
 
 def test_a_line_may_end_as_on_old_macs(tmp_path: Path) -> None:
     path = tmp_path / "mac.lit"
     path.write_bytes(MP.read_bytes().replace(b"\n", b"\r"))
-    assert shell(f"{PTXMM} check {path} -k relaxed -m sc").stdout.startswith("✓ MP[relaxed]")
+    assert here(f"check {path} -k relaxed -m sc").stdout.startswith("✓ MP[relaxed]")
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------
@@ -148,12 +173,24 @@ def test_ctrl_c_while_starting_up_is_one_line(delay: float) -> None:
 # --- terminals -------------------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(*arguments: str, **more: str) -> str:
-    """What a command writes to a terminal."""
+ON_A_TERMINAL = """\
+import json, sys
+from ptxmm.cli import main
+for command in json.loads(sys.argv[1]):
+    try:
+        main(command)
+    except SystemExit as ended:
+        assert ended.code == 0
+    print("-----")
+"""
+
+
+def on_a_terminal(*commands: list[str], **more: str) -> list[str]:
+    """What commands write to a terminal, one after another."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **more}
     with subprocess.Popen(
-        [sys.executable, "-m", "ptxmm", *arguments], stdout=theirs, stderr=theirs, env=environment
+        [sys.executable, "-c", ON_A_TERMINAL, json.dumps(commands)], stdout=theirs, stderr=theirs, env=environment
     ) as running:
         os.close(theirs)
         text = b""
@@ -164,12 +201,12 @@ def on_a_terminal(*arguments: str, **more: str) -> str:
             pass
     os.close(ours)
     assert running.returncode == 0, text
-    return text.decode()
+    return text.decode().split("-----\r\n")[:-1]
 
 
 @pytest.mark.parametrize("columns", ["1", "7", "39"])
 def test_a_narrow_terminal_gets_text_that_is_forty_wide(columns: str) -> None:
-    shown = on_a_terminal("models", COLUMNS=columns).replace("\r\n", "\n")
+    shown = on_a_terminal(["models"], COLUMNS=columns)[0].replace("\r\n", "\n")
     assert "ptx-9.4 (default)" in shown
     assert max(map(len, shown.splitlines())) <= 40
 
@@ -187,18 +224,21 @@ expect allowed;
 def test_nothing_in_a_test_acts_on_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "strange.lit"
     path.write_text(STRANGE, encoding="utf-8")
-    for command in (["check", "--witness"], ["outcomes"], ["show"], ["check", "--format", "json"],
-                    ["check", "--format", "sarif"]):  # fmt: skip
-        shown = on_a_terminal(command[0], str(path), *command[1:])
-        assert all(c.isprintable() or c in "\r\n" for c in shown), command
-    assert "a?[31m??" in on_a_terminal("check", str(path))
-    pure = shell(f"{PTXMM} check {path} --format json").stdout
+    asked = ("check", "check --witness", "outcomes", "show", "check --format json", "check --format sarif")
+    commands = [[*command.split(), str(path)] for command in asked]
+    shown = on_a_terminal(*commands)
+    assert len(shown) == len(asked)
+    for command, text in zip(asked, shown, strict=True):
+        assert text
+        assert all(c.isprintable() or c in "\r\n" for c in text), command
+    assert "a?[31m??" in shown[0]
+    pure = here(f"check {path} --format json").stdout
     assert json.loads(pure)["results"][0]["test"] == "a\x1b[31m\u202e\x9b"
 
 
 def test_a_picture_of_a_test_with_a_strange_name_is_xml(tmp_path: Path) -> None:
     path = tmp_path / "strange.lit"
     path.write_text(STRANGE, encoding="utf-8")
-    shell(f"{PTXMM} check {path} --witness {tmp_path / 'drawn'}")
+    here(f"check {path} --witness {tmp_path / 'drawn'}")
     (picture,) = (tmp_path / "drawn").glob("*.svg")
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
