@@ -113,6 +113,9 @@ def test_an_error_of_the_device_is_undefined_or_deserves_a_look() -> None:
     defined = compared(failed(poll("right")))
     assert (defined.standing, exit_code([defined])) == (Standing.SHOULD_RUN, 3)
     assert defined.told == f"{FAULT}; by the model all its steps are defined: {WRONG}"
+    waits = compared(failed(poll("weak")))
+    assert waits.standing is Standing.UNKNOWN
+    assert waits.told == f"{FAULT}; an error says nothing where a wait is given up before it; {HANGS}"
     unknown = compared(failed(lit(ECHO)), options=Options(bound=2))
     assert unknown.standing is Standing.UNKNOWN
     assert unknown.told.startswith(f"{FAULT}; whether it reaches an undefined step is unknown: ")
@@ -190,7 +193,7 @@ def test_json_has_what_did_not_end_and_what_the_model_says_of_it(tmp_path: Path)
     assert may["hang"] == {"verdict": "yes", "progress": "fair", "why": HANGS.partition(": ")[2]}
     assert ends["hang"] == {"verdict": "no", "progress": "fair", "why": None, "obe": "yes"}
     fault = comparison_object(compared(failed(poll("right"))))
-    assert (fault["failed"], fault["hang"], fault["undefined"]) == (1, None, {"verdict": "no", "why": None})
+    assert (fault["failed"], fault["undefined"]) == (1, {"verdict": "no", "why": None})
     whole = comparison_object(compared(ran(mp("relaxed"), {(0, 0): 1})))
     assert (whole["hang"], whole["failed"], whole["undefined"]) == (None, 0, None)
 

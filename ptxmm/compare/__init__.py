@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from ptxmm.batch import unforeseen
 from ptxmm.compare.asked import asked_of, of_controls, verdict
-from ptxmm.compare.hanging import error_sentence, hang_sentence, hanging, undefined, unended
+from ptxmm.compare.hanging import GIVEN_UP, error_sentence, hang_sentence, hanging, undefined, unended
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
 from ptxmm.compare.standing import Comparison, Hanging, Seen, Standing
 from ptxmm.errors import PtxmmError, Undecided, Unsupported
@@ -110,10 +110,14 @@ def _states(program: Program, ran: list[Run], model: Model, options: Options, fo
 def _fails(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:
     """What comes of launches that ended in an error: their standing, where no state was seen that says more."""
     steps = undefined(program, model, options)
-    told = "; ".join((*unended(ran), error_sentence(steps)))
+    said = hanging(program, model, options) if steps.verdict == "no" else None
+    sentence, standing = error_sentence(steps), FAILED.get(steps.verdict, Standing.UNKNOWN)
+    if said is not None and said.verdict != "no":
+        sentence, standing = f"{GIVEN_UP}; {hang_sentence(said)}", Standing.UNKNOWN
+    found, told = replace(found, undefined=steps, hanging=said), "; ".join((*unended(ran), sentence))
     if found.standing in SURPRISES:
-        return replace(found, undefined=steps, notes=(told, *found.notes))
-    return replace(found, undefined=steps, standing=FAILED.get(steps.verdict, Standing.UNKNOWN), told=told)
+        return replace(found, notes=(told, *found.notes))
+    return replace(found, standing=standing, told=told)
 
 
 def _ends(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:

@@ -22,6 +22,7 @@ STARTED, ORDINARY = "fair", "obe"
 
 SLOW = "it was only slow, or the harness or the chip does not keep the promise of progress"
 WRONG = "the harness, the assembler, the model or the chip is wrong"
+GIVEN_UP = "an error says nothing where a wait is given up before it"
 
 
 def hanging(program: Program, model: Model, options: Options) -> Hanging:
