@@ -108,6 +108,11 @@ def test_a_branch_that_constants_decide_is_one_for_the_assembler() -> None:
     assert re.search(r"xor\.pred (\w+), \w+, never1;\s+@!?\1 bra", role(made))
 
 
+def test_a_branch_that_skips_a_poll_because_of_a_constant_is_one_for_the_assembler() -> None:
+    poll = "mov.u32 r0, 1; while (r0 != 1) { ld.relaxed.gpu.u32 r0, [x]; } ld.relaxed.gpu.u32 r1, [y];"
+    assert re.search(r"xor\.pred (\w+), \w+, never1;\s+@!?\1 bra", role(kernel(only(poll, "B.r1 == 1"))))
+
+
 def test_a_branch_on_what_was_read_is_left_as_it_is() -> None:
     made = kernel(only(COUNTED.replace("mov.u32 i, 2", "ld.relaxed.gpu.u32 i, [y]"), "B.r0 == 1"))
     assert "never1" not in made.text

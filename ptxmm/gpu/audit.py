@@ -25,6 +25,7 @@ from ptxmm.gpu.needed import (
     ORDERING,
     REDS,
     SHARED,
+    WAITING,
     Needed,
     bits_of,
     is_one,
@@ -161,7 +162,18 @@ def _strong(one: Machine, wanted: int) -> bool:
 
 
 def _own(line: Line, here: list[Machine]) -> list[Machine]:
+    """Where an instruction stands."""
+    if WAITING in line.needed.accesses:
+        return _meeting(here)
     return [one for one in here if is_one(one.words, (*line.needed.accesses, *ORDERING, *DIVIDED))]
+
+
+def _meeting(here: list[Machine]) -> list[Machine]:
+    """Where lanes meet: a divided warp leaves for the end of the code there, and one that is together has a NOP."""
+    waits = [one for one in here if is_one(one.words, (WAITING,))]
+    divided = [one for one in here if is_one(one.words, DIVIDED)]
+    passed = [one for one in here if one.words[0] == "NOP" and waits and one.at < waits[0].at]
+    return divided or passed[-1:] or waits
 
 
 def _moved(role: Role, here: dict[int, list[Machine]], leaders: frozenset[int]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES
-from ptxmm.gpu.kept import Kept, settled, thrown_away
+from ptxmm.gpu.kept import Kept, thrown_away
 from ptxmm.gpu.operands import is_expression
 from ptxmm.gpu.participants import participants
 from ptxmm.gpu.proxied import access
@@ -75,7 +75,6 @@ class Body(Kept):
         self.loops = any(isinstance(s, Branch) and labels[s.target] <= at for at, s in enumerate(body))
         self.judged = self.loops or any(isinstance(s, Assume) for s in body)
         self.forks = any(isinstance(s, Branch | Exit | Assume) or s.guard is not None for s in body)
-        self.settled = settled(self.thread)
         self.read_inside = frozenset[str]().union(*(read_by(s) for s in body))
         with self.into(self.pre):
             self._start()
@@ -142,7 +141,7 @@ class Body(Kept):
         repeats = isinstance(statement, Branch) and labels[statement.target] <= at
         if repeats or isinstance(statement, Assign):
             return self.code.value(statement.guard, PREDICATE, self.leaf)
-        return self.guard(statement.guard)
+        return self.guard(statement.guard, at)
 
     def _pause(self, operand: str) -> str:
         """For how long to sleep: a number, a register, or a guess, since it decides nothing."""

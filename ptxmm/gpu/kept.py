@@ -80,6 +80,23 @@ def settled(thread: Thread) -> frozenset[str]:
     return frozenset(known)
 
 
+def foldable(thread: Thread, at: int, names: frozenset[str]) -> bool:
+    """Whether an assembler can compute the values that registers have at an instruction."""
+    return all(name in settled(thread) or _foldable(thread, at, name) for name in names)
+
+
+def _foldable(thread: Thread, at: int, name: str) -> bool:
+    """The same of one register that something read also reaches: no label stands between here and its constants."""
+    for place in range(at - 1, -1, -1):
+        each = thread.body[place]
+        if isinstance(each, Label):
+            return False
+        if name in _written(each):
+            plain = isinstance(each, Assign) and each.guard is None and _computable(each, set(thread.types))
+            return plain and foldable(thread, place, read_by(each))
+    return True
+
+
 def _computable(assign: Assign, known: set[str]) -> bool:
     return read_by(assign) <= known and not any(isinstance(leaf, Addr) for leaf in leaves(assign.value))
 
@@ -90,7 +107,6 @@ class Kept(Operands):
 
     initial: Initial | None
     kept: dict[str, int] = field(default_factory=dict, kw_only=True)
-    settled: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     @contextmanager
     def into(self, lines: list[str]) -> Iterator[None]:
@@ -115,10 +131,10 @@ class Kept(Operands):
             kind = "pred" if bits == PREDICATE else f"b{bits}"
             self.code.add(f"mov.{kind} {self._kept(bits)}, {self.register(name)}")
 
-    def guard(self, guard: Expr) -> str:
+    def guard(self, guard: Expr, at: int) -> str:
         """A predicate for an instruction, of which the assembler does not know what it is, even where constants say."""
         found = self.code.value(guard, PREDICATE, self.leaf)
-        if not registers(guard) <= self.settled:
+        if not foldable(self.thread, at, registers(guard)):
             return found
         never, made = f"never{self.number}", self.code.fresh(PREDICATE)
         if never not in self.code.declared:

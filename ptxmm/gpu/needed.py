@@ -91,7 +91,7 @@ ORDERING = ("MEMBAR", *EMPTIES, "FENCE", "UTMACCTL.IV")
 COMBINING = ("VOTE", "VOTEU", "REDUX")
 """Beside an atomic operation: the lanes that have the same address make one of theirs."""
 DIVIDED = ("BRA.DIV",)
-"""Where a divided warp goes to a wait for lanes, which belongs to the same instruction."""
+"""Where a divided warp goes to a wait for lanes: there the instruction is."""
 
 
 @dataclass(frozen=True, slots=True)
