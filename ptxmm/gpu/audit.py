@@ -178,11 +178,11 @@ def _meeting(here: list[Machine]) -> list[Machine]:
 
 def _moved(role: Role, here: dict[int, list[Machine]], leaders: frozenset[int]) -> Iterator[str]:
     """Instructions that stand before others that precede them in the test."""
-    placed = sorted((one.at, line) for line in role.lines for one in _own(line, here[line.number]))
+    standing = sorted((one.at, line) for line in role.lines for one in _own(line, here[line.number]))
     if not role.branches:
-        firsts = {line.number: at for at, line in reversed(placed)}
-        placed = [(at, line) for at, line in placed if firsts[line.number] == at]
-    for (at, one), (then, other) in pairwise(placed):
+        firsts = {line.number: at for at, line in reversed(standing)}
+        standing = [(at, line) for at, line in standing if firsts[line.number] == at]
+    for (at, one), (then, other) in pairwise(standing):
         together = not role.branches or not any(at < leader <= then for leader in leaders)
         again = any(one.number in loop and other.number in loop for loop in role.loops)
         if together and other.number < one.number and not again:
