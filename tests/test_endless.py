@@ -251,7 +251,7 @@ def compare_hangs(test: Program, progress: str, under: str, *engines: ModuleType
 
 
 @pytest.mark.parametrize("progress", PROGRESS)
-@settings(QUICK, max_examples=12)
+@settings(QUICK, max_examples=8)
 @given(test=strong(loops=True))
 def test_the_solver_finds_the_same_hangs_as_the_interleavings(progress: str, test: Program) -> None:
     compare_hangs(test, progress, "ptx-9.4", solver)
@@ -265,7 +265,7 @@ def test_both_engines_find_the_same_hangs_as_the_interleavings(test: Program, pr
 
 
 @pytest.mark.parametrize("progress", PROGRESS)
-@QUICK
+@settings(QUICK, max_examples=20)
 @given(test=strong(loops=True, words=("x", "y", "y")))
 def test_what_no_branch_depends_on_does_not_matter(progress: str, test: Program) -> None:
     whole, part = (Interleavings(one, Deadline.never()) for one in (test, deciding(test)))
@@ -320,7 +320,7 @@ def test_the_most_threads_that_keep_a_promise_contain_all_that_do(
 
 
 @pytest.mark.parametrize("progress", PROGRESS)
-@QUICK
+@settings(QUICK, max_examples=20)
 @given(test=strong(loops=True))
 def test_a_witness_comes_back_to_where_it_was_and_reads_what_was_written(progress: str, test: Program) -> None:
     answer = endless(test, shipped("ptx-9.4"), progress, Deadline.never())
