@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ptxmm.enumeration import rows
+from ptxmm.enumeration.forms import is_set
 from ptxmm.enumeration.rows import Rows
-from ptxmm.enumeration.theory import Theory, is_set
+from ptxmm.enumeration.theory import Theory
 from ptxmm.model import (
     Axiom,
     Check,
