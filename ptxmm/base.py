@@ -5,7 +5,7 @@ Reads-from, coherence and the order of `fence.sc` are chosen by variables; every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 
 from ptxmm import inflight
@@ -13,23 +13,20 @@ from ptxmm.along import Closure
 from ptxmm.barriers import Barriers
 from ptxmm.choices import Choices
 from ptxmm.events import Event, EventGraph
+from ptxmm.fixed import FIXED, windows
 from ptxmm.formula import Lit
 from ptxmm.grids import Grids
 from ptxmm.inflight import InFlight
 from ptxmm.mbarrier_orders import Causality
 from ptxmm.mbarriers import Mbarriers
 from ptxmm.model import SETS
-from ptxmm.program import Atomic, Fence, Order, Place, ProxyFence, Scope, Space
+from ptxmm.program import Atomic, Fence, Order, ProxyFence
 from ptxmm.relation import Rel, Row, Set, Symbolic
-from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, SCOPES, includes, order_tag, proxy_tag, scope_key
+from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, order_tag, proxy_tag
 
 KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": (), "K": (), "E": ()}
 WINDOWS = {"mbarrier_init": ("RESTRICT", "MBINIT"), "shared::cluster::read": ("RESTRICT", "READS")}
-SCOPE_OF_WINDOW = {
-    "shared::cta": Scope.CTA,
-    "shared::cluster": Scope.CLUSTER,
-    "shared::cluster::read": Scope.CLUSTER,
-}
+ABOUT_FLIGHT = ("mbo", "mbnext", "phase", "mbloc", "issued", "done", "inspace", "acquires", "same-copy", "tenant")
 
 
 class Base:
@@ -39,7 +36,6 @@ class Base:
         self.graph, self.algebra, self.formulas = graph, algebra, graph.formulas
         self.events, self.program = graph.events, graph.program
         self.guards = [event.guard for event in self.events]
-        self.places = [self._place(event) for event in self.events]
         self.strong: Rel | None = None
         self.causal = False
         self.causality: Causality | None = None
@@ -81,9 +77,6 @@ class Base:
         value = self(name)
         assert isinstance(value, Rel)
         return value
-
-    def _place(self, event: Event) -> Place | None:
-        return self.program.threads[event.thread].place if event.thread >= 0 else None
 
     # --- sets ---------------------------------------------------------------------------------------------------------
 
@@ -146,16 +139,12 @@ class Base:
 
     # --- relations ----------------------------------------------------------------------------------------------------
 
-    def _relation(self, name: str) -> Rel:  # noqa: PLR0912 (one arm for each base relation)
+    def _relation(self, name: str) -> Rel:
+        if name in FIXED:
+            return FIXED[name](self.graph)
+        if name in ABOUT_FLIGHT:
+            return self._guarded(self.inflight.pairs(name))
         match name:
-            case "id":
-                return self._masks(lambda e: 1 << e.id)
-            case "po":
-                return self._po()
-            case "int" | "ext":
-                return self._same_thread(name == "int")
-            case "loc" | "vloc" | "full":
-                return self._places(name)
             case "po-loc":
                 return self.algebra.inter(self.rel("po"), self.rel("loc"))
             case "rf" | "co" | "fr":
@@ -164,36 +153,15 @@ class Base:
                 return self._guarded((e.id, e.rmw, 1) for e in self.events if e.kind == "R" and e.rmw >= 0)
             case "addr" | "data" | "ctrl":
                 return self._guarded({"addr": self.graph.addr, "data": self.graph.data, "ctrl": self.graph.ctrl}[name])
-            case "sr":
-                return self._sr()
-            case "scta" | "scluster" | "sgpu":
-                scope = {"scta": Scope.CTA, "scluster": Scope.CLUSTER, "sgpu": Scope.GPU}[name]
-                return self._same_scope(scope)
             case "sync_fence":
                 return self._sync_fence()
             case "inwindow":
-                return self._inwindow()
+                return self._guarded(windows(self.graph))
             case "syncbar" | "syncwarp" | "syncbarcl" | "execbarcl" | "execwarp":
                 return self._guarded(self.barriers.pairs(name))
-            case (
-                "mbo"
-                | "mbnext"
-                | "phase"
-                | "mbloc"
-                | "issued"
-                | "done"
-                | "inspace"
-                | "acquires"
-                | "same-copy"
-                | "tenant"
-            ):
-                return self._guarded(self.inflight.pairs(name))
             case "api":
                 return self._guarded(self.grids.pairs())
         raise AssertionError(name)
-
-    def _masks(self, row: Callable[[Event], int]) -> Rel:
-        return Rel([row(event) for event in self.events], {})
 
     def _guarded(self, pairs: Iterable[tuple[int, int, Lit]]) -> Rel:
         """A relation from pairs with the literals that they hold, where both events run."""
@@ -207,63 +175,6 @@ class Base:
                 row = may.setdefault(i, {})
                 row[j] = self.formulas.disj((row[j], whole)) if j in row else whole
         return self.algebra.clean(must, may)
-
-    def _po(self) -> Rel:
-        must, both = [0] * len(self.events), self.formulas.both
-        for thread in range(len(self.program.threads)):
-            mine = [e for e in self.events if e.thread == thread and e.guard != -1 and e.issue < 0]
-            always, sometimes = 0, list[Event]()
-            for place in range(len(mine) - 1, -1, -1):
-                event = mine[place]
-                mask = always
-                for e in sometimes:
-                    if event.guard == 1 or both(event.guard, e.guard) != -1:
-                        mask |= 1 << e.id
-                for e in mine[place + 1 :]:
-                    if e.node != event.node:
-                        break
-                    if e.id != event.rmw and not e.last:
-                        mask &= ~(1 << e.id)
-                must[event.id] = mask
-                if event.guard == 1:
-                    always |= 1 << event.id
-                else:
-                    sometimes.append(event)
-        return Rel(must, {}, transitive=True)
-
-    def _same_thread(self, inside: bool) -> Rel:
-        threads: dict[int, int] = {}
-        for event in self.events:
-            threads[event.thread] = threads.get(event.thread, 0) | 1 << event.id
-        everything = self.algebra.all
-
-        def row(event: Event) -> int:
-            mine = 1 << event.id if event.thread < 0 else threads[event.thread]
-            return mine if inside else everything & ~mine
-
-        return self._masks(row)
-
-    def _places(self, name: str) -> Rel:
-        groups: dict[tuple[object, ...], int] = {}
-        for event in self.events:
-            if event.kind in "RW":
-                for key in self._keys(event, name):
-                    groups[key] = groups.get(key, 0) | 1 << event.id
-
-        def row(event: Event) -> int:
-            mask = 0
-            if event.kind in "RW":
-                for key in self._keys(event, name):
-                    mask |= groups[key]
-            return mask
-
-        return self._masks(row)
-
-    def _keys(self, event: Event, name: str) -> list[tuple[object, ...]]:
-        if name == "full":
-            return [(event.object, event.where)]
-        virtual = event.virtual if name == "vloc" else ""
-        return [(event.object, virtual, cell) for cell in event.cells]
 
     def _rf(self) -> Rel:
         found: dict[tuple[int, int], list[Lit]] = {}
@@ -302,31 +213,6 @@ class Base:
                             found.setdefault((read, later.id), []).append(through)
         return self._exact({pair: self.formulas.disj(parts) for pair, parts in found.items()})
 
-    def _sr(self) -> Rel:
-        """Scopes are nested, so two that both include the other's thread agree on the narrower one."""
-        groups: dict[tuple[Scope, Scope, object], int] = {}
-        scoped = [(e, p, e.scope) for e, p in zip(self.events, self.places, strict=True) if p and e.scope]
-        for event, place, scope in scoped:
-            for narrower in SCOPES[: SCOPES.index(scope) + 1]:
-                key = (scope, narrower, scope_key(narrower, place))
-                groups[key] = groups.get(key, 0) | 1 << event.id
-        rows = [0] * len(self.events)
-        for event, place, scope in scoped:
-            for other in SCOPES:
-                narrower = min(scope, other, key=SCOPES.index)
-                rows[event.id] |= groups.get((other, narrower, scope_key(narrower, place)), 0)
-        return Rel(rows, {})
-
-    def _same_scope(self, scope: Scope) -> Rel:
-        groups: dict[object, int] = {}
-        placed = [(e, scope_key(scope, p)) for e, p in zip(self.events, self.places, strict=True) if p]
-        for event, key in placed:
-            groups[key] = groups.get(key, 0) | 1 << event.id
-        rows = [0] * len(self.events)
-        for event, key in placed:
-            rows[event.id] = groups[key]
-        return Rel(rows, {})
-
     def _sync_fence(self) -> Rel:
         """One total order of the fence.sc events, of which the pairs in program order or mutual scope are kept."""
         fences = [e for e in self.events if e.kind == "F" and order_tag(e) is Order.SC and e.guard != -1]
@@ -350,22 +236,3 @@ class Base:
         found = self._guarded((i, j, literal) for (i, j), literal in kept.items())
         found.transitive = len(kept) == len(before)
         return found
-
-    def _inwindow(self) -> Rel:
-        pairs = []
-        for fence in self.events:
-            if not isinstance(fence.statement, Fence | ProxyFence) or fence.statement.window not in SCOPE_OF_WINDOW:
-                continue
-            place = self.places[fence.id]
-            scope = SCOPE_OF_WINDOW[fence.statement.window]
-            for event in self.events:
-                if event.kind in "RW":
-                    item = self.program.physical(event.object)
-                    if item.space is Space.SHARED and item.owner and place and includes(scope, place, item.owner):
-                        pairs.append((event.id, fence.id, 1))
-        return self._guarded(pairs)
-
-
-def same_virtual_bytes(a: Event, b: Event) -> bool:
-    """Whether two accesses overlap in virtual addresses (8.2.1)."""
-    return a.object == b.object and a.virtual == b.virtual and any(cell in b.cells for cell in a.cells)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ptxmm.asked import Asked
-from ptxmm.base import Base, same_virtual_bytes
+from ptxmm.base import Base
 from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
 from ptxmm.events import Ending, Event, EventGraph, same_cta, same_warp
 from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
 from ptxmm.finals import Finals
+from ptxmm.fixed import same_virtual_bytes
 from ptxmm.forced import settle
 from ptxmm.formula import Formulas, Lit
 from ptxmm.graph import Grown, event_graph

@@ -29,7 +29,7 @@ LAYERS = [
     "isa_proxies",
     "events evaluation isa",
     "accesses aligned arrivals chains deciding features forced mbarrier_reach tags syntax",
-    "mbarrier_orders gpu tiles",
+    "fixed mbarrier_orders gpu tiles",
     "mbarrier_certain",
     "counters transfers mbarriers",
     "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps sequential",
