@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ptxmm import execution
+from ptxmm import evidence, execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
 from ptxmm.encodings import Encodings
@@ -163,7 +163,7 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
             nothing = ("no execution ends with every thread finished and the filter true",)
         return replace(result, verdict=missed, by=answer.core, notes=(*result.notes, *nothing))
     one = execution.concrete(encoding, answer.assignment or {}, goal)
-    witness = execution.shown(one, goal=condition.formula) if options.witness else None
+    witness = evidence.shown(one, goal=condition.formula) if options.witness else None
     return replace(result, verdict=reached, witness=witness)
 
 
@@ -304,5 +304,5 @@ def happenings(program: Program, options: Options) -> tuple[Happening, ...]:
             continue
         steps[event.thread] = steps.get(event.thread, 0) + 1
         value = next(iter(event.table)) if len(event.table) == 1 else None
-        found.append(execution.happening(program, event, steps[event.thread], value))
+        found.append(evidence.happening(program, event, steps[event.thread], value))
     return tuple(found)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from ptxmm.arith import shown
 from ptxmm.deadline import Deadline
 from ptxmm.deciding import Access, Word, deciding, word
-from ptxmm.execution import place_name
+from ptxmm.evidence import place_name
 from ptxmm.interleaving import Interleavings
 from ptxmm.lassos import Lasso, lasso
 from ptxmm.model import Model

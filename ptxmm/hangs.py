@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxmm import arith, execution
+from ptxmm import arith, evidence, execution
 from ptxmm.encodings import Encodings
 from ptxmm.endless import endless, writes_in_loops
 from ptxmm.errors import Undecided
@@ -56,7 +56,7 @@ def _with_loops_cut(encodings: Encodings, progress: str, bound: int) -> Answer:
     found = ask(encoding, {"hang": never}, asserted)["hang"]
     if found.assignment is not None:
         one = execution.concrete(encoding, found.assignment)
-        return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=execution.shown(one))
+        return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=evidence.shown(one))
     if found.truth is Truth.UNKNOWN:
         return Answer("unknown", why=found.why)
     if doubts["cut"].truth is not Truth.UNSAT:
@@ -96,7 +96,7 @@ def _story(scheduling: Progress, one: execution.Concrete, index: int) -> str:
             phases = " and ".join(_incomplete(one, e) for e in tests)
             if tests and not reads:
                 return f"waits at {_text(tests[0])} for {phases}"
-            seen = ", ".join(f"{_place(one, e)} = {execution.value_text(one, e)}" for e in reads) or "nothing"
+            seen = ", ".join(f"{_place(one, e)} = {evidence.value_text(one, e)}" for e in reads) or "nothing"
             for_what = f", and for {phases}" if tests else ""
             return f"waits for ever in its loop{_line(reads)} and reads {seen}{for_what}"
     return "does not end"
@@ -106,7 +106,7 @@ def _incomplete(one: execution.Concrete, event: Event) -> str:
     """The phase that a test waits for, and what keeps it from being complete."""
     state = history(one.encoding.base.mbarriers.all[event.object], one.true).state
     asked = state.phase if event.parity else phase_of(one.constant(event.asked))
-    name = execution.mbarrier_name(one.encoding.program, event.object)
+    name = evidence.mbarrier_name(one.encoding.program, event.object)
     still = "" if asked == state.phase else f" in phase {state.phase}"
     arrivals = f"{state.pending} arrival{'' if state.pending == 1 else 's'}"
     return f"phase {asked} of {name}, which stays incomplete:{still} {arrivals} pending, {state.bytes} bytes to come"
@@ -123,4 +123,4 @@ def _text(event: Event) -> str:
 
 
 def _place(one: execution.Concrete, event: Event) -> str:
-    return execution.place_name(one.encoding.program, event.virtual or event.object, event.where)
+    return evidence.place_name(one.encoding.program, event.virtual or event.object, event.where)

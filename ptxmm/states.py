@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ptxmm import execution
+from ptxmm import evidence, execution
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode, may_mix, race_pairs
 from ptxmm.errors import Undecided, Unsupported
@@ -33,7 +33,7 @@ def enumerate_states(program: Program, model: Model, options: Options) -> Outcom
     start = time.perf_counter()
     leaves = columns(program)
     names = tuple(column_name(program, leaf) for leaf in leaves)
-    types = tuple(execution.type_of(program, leaf) for leaf in leaves)
+    types = tuple(evidence.type_of(program, leaf) for leaf in leaves)
     condition = program.condition
     whole = str(condition.quantifier) if condition else ""
     found: tuple[State, ...] = ()
@@ -101,7 +101,7 @@ def column_name(program: Program, leaf: Leaf) -> str:
     """A column as the test would write it."""
     if isinstance(leaf, FinalReg):
         return f"{leaf.thread}.{leaf.reg}"
-    return execution.place_name(program, leaf.name, (leaf.offset, leaf.type.size))
+    return evidence.place_name(program, leaf.name, (leaf.offset, leaf.type.size))
 
 
 def _encoded(program: Program, model: Model, options: Options, shown: Iterable[Leaf]) -> Encoding:
@@ -151,7 +151,7 @@ def _state(encoding: Encoding, assignment: dict[int, bool], leaves: list[Leaf], 
     one = execution.concrete(encoding, assignment)
     condition = encoding.program.condition
     holds = condition is not None and execution.satisfied(one, condition.formula)
-    witness = execution.shown(one, goal=condition.formula if condition else None) if options.witness else None
+    witness = evidence.shown(one, goal=condition.formula if condition else None) if options.witness else None
     return State(tuple(one.final(leaf) for leaf in leaves), holds, witness)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxmm import execution
+from ptxmm import evidence, execution
 from ptxmm.encode import Encoding
 from ptxmm.events import Event
 from ptxmm.formula import Lit
@@ -32,7 +32,7 @@ def undefined(encoding: Encoding, *, witness: bool) -> Answer:
     if answer.assignment is not None:
         one = execution.concrete(encoding, answer.assignment)
         why = "; ".join(reasons(encoding, one)[:MOST])
-        return Answer("yes", why=why, witness=execution.shown(one) if witness else None)
+        return Answer("yes", why=why, witness=evidence.shown(one) if witness else None)
     if answer.truth is Truth.UNKNOWN:
         return Answer("unknown", why=answer.why)
     if cut.truth is not Truth.UNSAT:

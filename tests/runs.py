@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ptxmm.execution import type_of
+from ptxmm.evidence import type_of
 from ptxmm.gpu.log import Audit, Control, Counted, Device, Outcome, Profile, Run
 from ptxmm.program import Program
 from ptxmm.states import column_name, columns

@@ -10,7 +10,7 @@ from building import model
 from runs import ran
 
 from ptxmm.compare import Comparison, Standing, compare
-from ptxmm.execution import type_of
+from ptxmm.evidence import type_of
 from ptxmm.gpu.controls import controls
 from ptxmm.options import Options
 from ptxmm.program import Program

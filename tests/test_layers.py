@@ -39,6 +39,7 @@ LAYERS = [
     "encode",
     "encodings",
     "execution progress symmetry question",
+    "evidence",
     "races endless",
     "hangs states undefined",
     "check enumeration",

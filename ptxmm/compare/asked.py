@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ptxmm import execution
+from ptxmm import evidence
 from ptxmm.arith import PRED
 from ptxmm.check import check
 from ptxmm.compare.logged import seen_states
@@ -54,7 +54,7 @@ def _explained(program: Program, model: Model, options: Options, leaves: tuple[L
         return state
     formula: Expr | None = None
     for leaf, value in zip(leaves, state.values, strict=True):
-        one = Binary("==", leaf, Const(value), execution.type_of(program, leaf))
+        one = Binary("==", leaf, Const(value), evidence.type_of(program, leaf))
         formula = one if formula is None else Binary("&&", formula, one, PRED)
     asking = replace(program, condition=Condition(Quantifier.EXISTS, formula or Const(1)), expects=())
     by = check(asking, model, options).by if state.verdict == "forbidden" else ()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ptxmm import execution
+from ptxmm import evidence
 from ptxmm.compare.standing import Contradiction, Seen
 from ptxmm.events import asked_leaves
 from ptxmm.gpu.log import Run
@@ -30,7 +30,7 @@ def named(program: Program, ran: list[Run]) -> tuple[Leaf, ...]:
     """The registers and memory that the columns of a log name."""
     known = [*columns(replace(program, condition=None, filter=None, locations=())), *asked_leaves(program)]
     by_name = {column_name(program, leaf): leaf for leaf in known}
-    by_type = {(column_name(program, leaf), str(execution.type_of(program, leaf))): leaf for leaf in known}
+    by_type = {(column_name(program, leaf), str(evidence.type_of(program, leaf))): leaf for leaf in known}
     first = ran[0]
     if any((run.columns, run.types) != (first.columns, first.types) for run in ran):
         raise Contradiction("two runs of one test have different columns")
@@ -53,7 +53,7 @@ def seen_states(program: Program, leaves: tuple[Leaf, ...], ran: list[Run]) -> t
             if len(outcome.values) != len(leaves):
                 raise Contradiction(f"the state {outcome.values} has not as many values as the log has columns")
             for leaf, value in zip(leaves, outcome.values, strict=True):
-                if value >> execution.type_of(program, leaf).bits:
+                if value >> evidence.type_of(program, leaf).bits:
                     raise Contradiction(f"{column_name(program, leaf)} cannot be {value}, which the log counts")
             counts[outcome.values] += outcome.count
             holding[outcome.values] = outcome.holds

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ptxmm.encode import Encoding, RacePair
 from ptxmm.events import Event
-from ptxmm.execution import Concrete, shown
+from ptxmm.evidence import shown
+from ptxmm.execution import Concrete
 from ptxmm.program import Atomic, Order
 from ptxmm.races.naming import bytes_of
 from ptxmm.races.remedies import Remedy, Search

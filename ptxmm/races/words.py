@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxmm.encode import Encoding
 from ptxmm.events import Event, same_cta
-from ptxmm.execution import mbarrier_name
+from ptxmm.evidence import mbarrier_name
 from ptxmm.isa_text import mnemonic
 from ptxmm.program import (
     AsyncCopy,
