@@ -30,7 +30,11 @@ Exit codes:
   3  only "unknown", "hung, should end" or "failed, should run" stands between this and 0
 """
 
-Item = tuple[tuple["Run", ...], str]
+Item = tuple[tuple["Run", ...], tuple[str, ...]]
+"""The runs of a test, and the models of which the first that has what the test needs is asked."""
+
+OLDER = ("ptx-7.5", "ptx-6.0")
+"""The models with proxies that the default one has not: of textures, surfaces and constants."""
 
 
 @click.command(epilog=example("ptxmm compare runs.jsonl", "ptxmm compare *.jsonl.gz", codes=CODES))
@@ -53,7 +57,7 @@ def compare(context: click.Context, /, logs: tuple[str, ...], models: tuple[str,
     """Hold what tests did on a GPU against a model.
 
     LOG is what `ptxmm run` wrote, a file or a glob. Each final state that was seen is asked of the model, under
-    ptx-9.4 without -m.
+    ptx-9.4 without -m, or of an older one where ptx-9.4 lacks a proxy of the test.
     """
     from ptxmm.report.compare import CompareReport, compare_report, exit_code
 
@@ -101,10 +105,10 @@ def _compared(groups: list[tuple[Run, ...]], models: tuple[str, ...], options: O
     from ptxmm.pool import Pool
     from ptxmm.report.progress import with_progress
 
-    names = models or (default_model(),)
-    for name in names:
+    named: list[tuple[str, ...]] = [(name,) for name in models] or [(default_model(), *OLDER)]
+    for name in models:
         model_named(name)
-    items = [(runs, name) for runs in groups for name in names]
+    items = [(runs, names) for runs in groups for names in named]
     work = partial(_compare, options=options, present=_present(tests) if tests else None)
     jobs = min(jobs, len(items))
     results: Iterator[Comparison] = map(work, items)
@@ -117,15 +121,18 @@ def _compare(item: Item, *, options: Options, present: dict[str, Program] | None
     from ptxmm.batch import model_named
     from ptxmm.compare import compare, since
 
-    runs, name = item
+    runs, (name, *others) = item
     result = compare(runs, model_named(name), options)
+    if result.verdict == "unsupported" and others:
+        further = (compare(runs, model_named(other), options) for other in others)
+        result = next((one for one in further if one.verdict != "unsupported"), result)
     return result if present is None else since(result, runs, present.get(runs[0].name))
 
 
 def _killed(item: Item) -> Comparison:
     from ptxmm.compare import lost
 
-    return lost(item[0], item[1], "the process that decided it was killed (out of memory?)")
+    return lost(item[0], item[1][0], "the process that decided it was killed (out of memory?)")
 
 
 def _present(paths: tuple[str, ...]) -> dict[str, Program]:

@@ -22,6 +22,7 @@ from ptxmm.gpu.log import Run, to_line
 from ptxmm.options import Options
 from ptxmm.report.compare import CompareReport
 from ptxmm.report.rates import rates_svg
+from ptxmm.syntax.lit import read
 from ptxmm.syntax.print_lit import to_lit
 
 STRONG: Seen = {(0, 0): 10**9, (0, 1): 10**9, (1, 1): 10**9}
@@ -43,6 +44,20 @@ def log(folder: Path, *runs: Run, name: str = "log.jsonl") -> str:
 def invoked(*words: str) -> tuple[int, str]:
     done = CliRunner().invoke(cli, ["compare", *words])
     return done.exit_code, re.sub(r"\d+\.\d\d s$", "T s", done.stdout, flags=re.MULTILINE)
+
+
+def test_an_older_model_is_asked_where_the_default_one_lacks_a_proxy_of_the_test(tmp_path: Path) -> None:
+    text = """ptx texture
+.global .u32 x; .texref t = x;
+thread A @ d0.c0.b0 { st.weak.u32 [x], 1; tld.weak.u32 r0, [t]; }
+exists (A.r0 == 0)"""
+    (test,) = read(text, "texture.lit")
+    runs = log(tmp_path, ran(test, {(0,): 5, (1,): 5}))
+    for models, line in (
+        ((), "✓ texture                      ptx-7.5  allowed, seen      5 of 10 (500,000 per million)"),
+        (("-m", "ptx-9.4"), "– texture                      ptx-9.4  unsupported here   "),
+    ):
+        assert invoked(runs, "-j", "1", *models)[1].startswith(line)
 
 
 def test_a_line_for_each_test_what_the_model_forbids_below_and_a_summary(tmp_path: Path) -> None:
