@@ -75,18 +75,16 @@ def headlong(program: Program) -> dict[str, Headlong]:
 def hasty(program: Program) -> dict[str, Headlong]:
     """What each thread does without where they cannot all go headlong: its last wait.
 
-    One that starts copies, or says how many bytes come, does without all and pauses instead: it must not come so early
-    that an mbarrier is used undefinedly.
+    One that starts copies, or says how many bytes come, keeps its waits: it must not come so early that an mbarrier is
+    used undefinedly.
     """
     if headlong(program):
         return {}
     found = {}
     for thread in program.threads:
-        each = waits(program, thread)
-        starts = any(_starts(s) for s in thread.body)
-        gone = (n for wait in (each if starts else each[-1:]) for n in wait.droppable)
-        found[thread.name] = Headlong(frozenset(gone), frozenset(wait.test for wait in each if starts))
-    return found if any(one.gone and not one.pauses for one in found.values()) else {}
+        last = () if any(_starts(s) for s in thread.body) else waits(program, thread)[-1:]
+        found[thread.name] = Headlong(frozenset(n for wait in last for n in wait.droppable), frozenset())
+    return found if any(one.gone for one in found.values()) else {}
 
 
 def _starts(statement: Statement) -> bool:

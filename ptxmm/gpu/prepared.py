@@ -25,7 +25,7 @@ class Prepared:
     @property
     def bold(self) -> bool:
         """Whether the last control may break what the test keeps, and others may not."""
-        return len(self.controls) > 1 and self.controls[-1].kind == BOLD
+        return len(self.controls) > 1 and self.controls[-1].kind in BOLD
 
 
 def prepared(program: Program, capability: str, *, with_controls: bool) -> Prepared:
