@@ -168,8 +168,8 @@ def test_runs_come_in_the_order_of_the_tests_with_those_that_are_skipped() -> No
 def test_a_launch_that_does_not_end_costs_its_test_and_no_other() -> None:
     standing = Standing(lambda job: None if job.number == 1 else counting(job))
     found = run_all([only(MP)] * 3, standing)
-    assert [each[0].skipped is None for each in found] == [True, False, True]
-    assert "did not end" in (found[1][0].skipped or "")
+    assert [each[0].hung is None for each in found] == [True, False, True]
+    assert "did not end" in (found[1][0].hung or "")
     assert standing.started == standing.ended == 4, "one process, two that went on after it, and a spare; all ended"
 
 
@@ -209,8 +209,8 @@ def test_a_test_whose_first_pass_does_not_end_is_not_asked_again() -> None:
         asked.append(job.number)
 
     ((run,),) = run_all([only(MP)], Standing(answer, lambda job: False))
-    assert run.skipped is not None
-    assert run.skipped.startswith("a launch did not end")
+    assert run.hung is not None
+    assert run.hung.startswith("a launch did not end")
     assert asked == [0]
 
 
@@ -310,7 +310,7 @@ def test_a_process_that_reads_no_more_is_noticed_too() -> None:
     more = "".join(f"thread C{n} @ d0.c{n}.b{n} {{ st.weak.u32 [x], 2; }} " for n in range(2, 11))
     large = MP.replace("thread B", more + "thread B")
     found = run_all([only(large)] * 30, standing)
-    assert [each[0].skipped is None for each in found] == [False] + [True] * 29
+    assert [each[0].hung is None for each in found] == [False] + [True] * 29
 
 
 def test_a_lost_process_is_replaced_and_a_kernel_that_does_not_load_is_told() -> None:

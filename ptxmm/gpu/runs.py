@@ -16,7 +16,7 @@ from ptxmm.gpu.controls import Control as Weaker
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.jobs import Done, Job, Played
 from ptxmm.gpu.kernel import Kernel, entry
-from ptxmm.gpu.log import Audit, Control, Counted, Profile, Run
+from ptxmm.gpu.log import Audit, Control, Counted, Profile, Run, uncounted
 from ptxmm.gpu.prepared import Prepared, prepared, without
 from ptxmm.gpu.session import Answer, Session
 from ptxmm.gpu.statistics import rate_of
@@ -92,7 +92,7 @@ class _Runs:
         if done.failed:
             here = without(here, done.failed)
         if here.skipped is not None:
-            return [replace(self._run(here, self.wish.profiles[0]), skipped=here.skipped)]
+            return [uncounted(self._run(here, self.wish.profiles[0]), here.skipped)]
         label = audit.result() if audit is not None else Audit()
         played = zip(self.wish.profiles, done.played, strict=True)
         return [self._played(here, done, profile, each, label) for profile, each in played]
@@ -106,7 +106,7 @@ class _Runs:
             assert here.entry is not None
             seen = replace(counted(here.program, here.entry.kernels[0], test), audit=audit)
         except PtxmmError as wrong:
-            return replace(run, skipped=str(wrong))
+            return uncounted(run, str(wrong))
         shown, wrong_ones = _shown(here.controls, here.entry.kernels[1:], others)
         if not shown:
             return replace(run, counted=seen, uncontrolled=run.uncontrolled or next(iter(wrong_ones), None))

@@ -20,7 +20,10 @@ SLOW = 8
 """So many times as long may a pass take beside a control as it takes without one."""
 
 AT_ONCE = 2
-"""Launches of a turn: in each of them the two sides of a launch change places."""
+"""The fewest launches of a turn: in each of them the two sides of a launch change places."""
+
+TURN = 20e-3
+"""Seconds of the longest turn: between turns the device waits for the next launch."""
 
 
 class Turn:
@@ -115,6 +118,7 @@ def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int],
     """
     begun, share = time.perf_counter(), job.seconds / len(job.profiles)
     aim = min(LAUNCH, share / 8)
+    at_once = max(AT_ONCE, 2 * int(min(TURN, share / 8) / aim / 2))
     sides = Sides(gpu, job, function, profile)
     turns: dict[int, Turn] = {}
     while True:
@@ -125,7 +129,7 @@ def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int],
                 order.remove(control)
                 continue
         turn, started = turns[control], time.perf_counter()
-        for _ in range(AT_ONCE):
+        for _ in range(at_once):
             turn.launch(turn.passes)
         gpu.wait()
         if len(order) > 1 and not turn.shows():
