@@ -157,11 +157,11 @@ def test_runs_come_in_the_order_of_the_tests_with_those_that_are_skipped() -> No
     newer = only(MP.replace("ptx MP", "ptx newer").replace("exists", "hardware { require sm_100; } exists"))
     found = run_all([elsewhere, only(MP), newer, only(MP), elsewhere], counting)
     assert [(each[0].test, each[0].skipped) for each in found] == [
-        ("two-devices", "it needs several GPUs"),
+        ("two-devices", "it needs 2 GPUs, and this machine has 1"),
         ("MP", None),
         ("newer", "it requires sm_100, and this device has compute capability 9.0"),
         ("MP", None),
-        ("two-devices", "it needs several GPUs"),
+        ("two-devices", "it needs 2 GPUs, and this machine has 1"),
     ]
 
 
@@ -426,6 +426,6 @@ def test_a_launch_that_failed_is_told_though_its_event_never_is_over(monkeypatch
     monkeypatch.setattr(device, "ASK", 0.0)
     monkeypatch.setattr(device, "LIMIT", 600.0)
     gpu = object.__new__(device.Gpu)
-    gpu.cupy = SimpleNamespace(cuda=SimpleNamespace(Event=Moment))
+    gpu.cupy, gpu.beside = SimpleNamespace(cuda=SimpleNamespace(Event=Moment)), {}
     with pytest.raises(RuntimeError, match="misaligned address"):
         gpu.wait()

@@ -243,7 +243,6 @@ def test_a_state_is_what_the_condition_names_or_everything() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ("d0.c1.b1", "d1.c1.b1", "several GPUs"),
         ("exists", ".alias y = x; .alias z = x; exists", "more than two addresses"),
         (
             "exists",

@@ -7,7 +7,6 @@ What is assembled is kept in the folder, for the process that takes the place of
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
@@ -24,6 +23,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from ptxmm.gpu.process import MISSING, UNUSABLE
+from ptxmm.gpu.reach import capability_of, reach
 
 if TYPE_CHECKING:
     from ptxmm.gpu.device import Gpu
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 COMPILERS = max(2, min(32, (os.cpu_count() or 2)))
 KEPT = 128
 """Loaded entries that are kept: many variants of a test have the same code."""
-
-MAJOR, MINOR = 75, 76
-"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and MINOR."""
 
 Loaded = tuple[Any, bytes]
 """An entry's function, and its machine code, which is empty where the driver assembles."""
@@ -52,9 +49,9 @@ def serve(jobs: Connection, number: int, folder: Path) -> None:
     starting = threads.submit(_gpu, number)
     from ptxmm.gpu.jobs import Found
 
-    capability = _capability(number)
+    capability = capability_of(number)
     if capability is not None:
-        jobs.send(Found(capability))
+        jobs.send(Found(capability, reach(number)))
     waiting: SimpleQueue[Job | None] = SimpleQueue()
     loader = Loader(starting, capability, threads, folder)
     Thread(target=_receive, args=(jobs, loader, waiting), daemon=True).start()
@@ -83,19 +80,6 @@ def _gpu(number: int) -> Gpu:
 
     assembler = shutil.which("ptxas")
     return Gpu(number, version(assembler) if assembler else "")
-
-
-def _capability(number: int) -> str | None:
-    """The compute capability of a device, as the driver has it before CuPy is there; None where it does not tell."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-        device, found = ctypes.c_int(), [ctypes.c_int(), ctypes.c_int()]
-        codes = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(device), number)]
-        for value, what in zip(found, (MAJOR, MINOR), strict=True):
-            codes.append(driver.cuDeviceGetAttribute(ctypes.byref(value), what, device))
-    except (OSError, AttributeError):
-        return None
-    return None if any(codes) else f"{found[0].value}.{found[1].value}"
 
 
 class Loader:
@@ -145,17 +129,26 @@ def _answer(jobs: Connection, gpu: Gpu, job: Job, loader: Loader) -> None:
 
     spoilt = ""
     try:
-        function, code = loader(job.entry.text).result()
+        function, code = _loaded(gpu, job, loader)
     except Exception as failed:
         spoilt = f"a control does not load: {_sentence(failed)}"
         job = job.alone()
         try:
-            function, code = loader(job.entry.text).result()
+            function, code = _loaded(gpu, job, loader)
         except Exception as again:
             jobs.send(Done(job.number, failed=f"its kernel does not load: {_sentence(again)}"))
             return
     jobs.send(Started(job.number, code if job.audited else b""))
     jobs.send(replace(_played(jobs, gpu, job, function), spoilt=spoilt))
+
+
+def _loaded(gpu: Gpu, job: Job, loader: Loader) -> Loaded:
+    """The entry of a job, on all GPUs that its threads need."""
+    function, code = loader(job.entry.text).result()
+    devices = job.kernels[0].layout.devices
+    if devices.spread:
+        function = gpu.peers(len(devices.numbers)).load(function, code or job.entry.text.encode(), gpu.module)
+    return function, code
 
 
 def _played(jobs: Connection, gpu: Gpu, job: Job, function: Any) -> Done:

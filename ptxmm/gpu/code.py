@@ -38,9 +38,10 @@ def immediate(value: int, bits: int) -> str:
 
 
 class Code:
-    """A growing piece of PTX."""
+    """A growing piece of PTX; `scope` is that in which the threads of the harness meet and count."""
 
-    def __init__(self) -> None:
+    def __init__(self, scope: str = "gpu") -> None:
+        self.scope = scope
         self.lines: list[str] = []
         self.declared: dict[str, int] = {}
         self._fresh = 0

@@ -6,13 +6,15 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any
+from weakref import WeakValueDictionary
 
-from ptxmm.gpu.aliases import Twice
+from ptxmm.gpu.aliases import Pieces, Twice
 from ptxmm.gpu.epochs import EPOCHS
 from ptxmm.gpu.kernel import ENTRY
 from ptxmm.gpu.log import Device
+from ptxmm.gpu.peers import Peers, Spread
 from ptxmm.gpu.shape import Chip
 
 LIMIT = 1.0
@@ -56,7 +58,9 @@ class Gpu:
         self.buffers: dict[str, Any] = {}
         self.mapped: dict[str, Twice] = {}
         self.arrays: dict[str, Any] = {}
-        self.loading = Lock()
+        self.split: WeakValueDictionary[tuple[str, int, tuple[int, ...]], Pieces] = WeakValueDictionary()
+        self.beside: dict[int, Peers] = {}
+        self.loading = RLock()
         self.epoch = 1
         self.ended = 0
 
@@ -68,12 +72,24 @@ class Gpu:
         """Machine code, or PTX that the driver assembles, as a function of the driver."""
         self.use()
         with self.loading:
-            module = self.cupy.cuda.function.Module()
-            module.load(code)
-            return module.get_function(ENTRY)
+            return self.module(code)
+
+    def module(self, code: bytes) -> Any:
+        """The same on the device of this thread, whichever that is."""
+        module = self.cupy.cuda.function.Module()
+        module.load(code)
+        return module.get_function(ENTRY)
+
+    def peers(self, count: int) -> Peers:
+        """So many GPUs, this one and those that follow it."""
+        if count not in self.beside:
+            self.beside[count] = Peers(self, count)
+        return self.beside[count]
 
     def occupancy(self, function: Any, threads: int, dynamic: int) -> int:
         """How many CTAs fit on a multiprocessor at once."""
+        if isinstance(function, Spread):
+            return function.occupancy(threads, dynamic, self.occupancy)
         driver = self.cupy.cuda.driver
         if dynamic > SHARED_DEFAULT:
             driver.funcSetAttribute(function.ptr, MAX_SHARED, dynamic)
@@ -99,6 +115,19 @@ class Gpu:
         pointer = self.cupy.cuda.MemoryPointer(memory, 0)
         return self.cupy.ndarray((size,), self.cupy.uint8, pointer), found.second - found.first
 
+    def pieces(self, name: str, size: int, places: tuple[int, ...], count: int) -> Any:
+        """A buffer of zeros with pieces of so many bytes on `count` GPUs: each on that of its place."""
+        peers, key = self.peers(count), (name, size, places)
+        numbers = tuple(peers.numbers[place] for place in places)
+        found = self.split.get(key)
+        if found is None:
+            found = self.split[key] = Pieces(size, numbers, peers.numbers)
+        whole = size * len(places)
+        memory = self.cupy.cuda.UnownedMemory(found.start, whole, found, self.number)
+        made = self.cupy.ndarray((whole,), self.cupy.uint8, self.cupy.cuda.MemoryPointer(memory, 0))
+        peers.fill(made, size, numbers)
+        return made
+
     def ensure_epochs(self, passes: int) -> None:
         """Begin with the first epoch again, on memory that holds zeros, where so many more cannot be told apart."""
         if self.epoch + passes > EPOCHS:
@@ -106,6 +135,10 @@ class Gpu:
             memory = [buffer for name, buffer in self.buffers.items() if name.startswith("memory")]
             for buffer in (*memory, *(self.twice(name, found.size)[0] for name, found in self.mapped.items())):
                 buffer.fill(0)
+            if self.split:
+                self.wait()
+            for (name, size, places), held in list(self.split.items()):
+                self.pieces(name, size, places, len(held.reaching))
             for array in self.arrays.values():
                 self.clear(array)
 
@@ -129,9 +162,13 @@ class Gpu:
         """A stream of its own, in which dependent launches depend on those before them; to be entered by `with`."""
         return self.cupy.cuda.Stream(non_blocking=True)
 
+    def current(self) -> Any:
+        """The stream of launches."""
+        return self.cupy.cuda.get_current_stream()
+
     def stream(self) -> int:
         """The stream of launches, as the driver knows it."""
-        return int(self.cupy.cuda.get_current_stream().ptr)
+        return int(self.current().ptr)
 
     def wait(self, event: Any | None = None) -> None:
         """Wait until all launches have ended; `Hung` where one does not, the error of CuPy where one failed.
@@ -144,6 +181,8 @@ class Gpu:
             now = time.perf_counter()
             if now > asked + ASK:
                 self.event()
+                for peers in self.beside.values():
+                    peers.ask()
                 asked = now
             if now > begun + LIMIT:
                 raise Hung(f"a launch did not end in {LIMIT:.0f} second{'s' if LIMIT > 1 else ''}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ptxmm.errors import Unsupported
 from ptxmm.program import Barrier, Branch, ClusterBarrier, Exit, Label, Program, Statement
 
-Cluster = tuple[int, int]
+Cluster = tuple[int, int, int]
 
 
 def plays_once(program: Program) -> bool:
@@ -41,7 +41,8 @@ def _meetings(program: Program) -> dict[Cluster, dict[int, list[bool]]]:
         here = [n for n, s in enumerate(thread.body) if isinstance(s, ClusterBarrier)]
         if not any(doubtful(thread.body, n) for n in here):
             halves = [s.wait for s in thread.body if isinstance(s, ClusterBarrier)]
-            found.setdefault((thread.place.kernel, thread.place.cluster), {})[number] = halves
+            place = thread.place
+            found.setdefault((place.device, place.kernel, place.cluster), {})[number] = halves
     return found
 
 

@@ -60,7 +60,10 @@ def prologue(code: Code, layout: Layout, zeros: int) -> None:
     register("lead", 0)
     add("mov.u32 lane, %tid.x", "shr.u32 warp, lane, 5", "and.b32 lane, lane, 31")
     add(f"rem.u32 rank, cta, {layout.cluster_size}", f"div.u32 unit, cta, {layout.cluster_size}")
-    add(f"rem.u32 cluster, unit, {layout.clusters}", f"div.u32 unit, unit, {layout.clusters}")
+    here, before = ("clusters_here", "clusters_before") if layout.devices.spread else (str(layout.clusters), "")
+    add(f"rem.u32 cluster, unit, {here}", f"div.u32 unit, unit, {here}")
+    if before:
+        add(f"add.u32 cluster, cluster, {before}")
     add("mad.lo.u32 unit, cluster, turn, unit", "rem.u32 unit, unit, units")
     add(f"div.u32 inside, warp, {layout.warps}", f"rem.u32 warp, warp, {layout.warps}")
     add(f"mad.lo.u32 team, unit, {layout.teams}, inside", f"mul.lo.u32 teams, units, {layout.teams}")
@@ -102,14 +105,14 @@ def meet(code: Code, layout: Layout, seats: int, *, ordered: bool, fences: tuple
     if layout.packed:
         add("bar.warp.sync 0xffffffff", f"@!lead bra {met}")
     if ordered:
-        add("fence.acq_rel.gpu")
-    add("red.relaxed.gpu.global.add.u32 [point], 1", f"mov.u32 {tries}, 0", f"{poll}:")
-    add(f"ld.relaxed.gpu.global.u32 {seen}, [point]", f"sub.s32 {seen}, {seen}, meetings")
+        add(f"fence.acq_rel.{code.scope}")
+    add(f"red.relaxed.{code.scope}.global.add.u32 [point], 1", f"mov.u32 {tries}, 0", f"{poll}:")
+    add(f"ld.relaxed.{code.scope}.global.u32 {seen}, [point]", f"sub.s32 {seen}, {seen}, meetings")
     add(f"setp.ge.s32 {enough}, {seen}, 0", f"@{enough} bra {met}_OK", f"add.u32 {tries}, {tries}, 1")
     add(f"setp.lt.u32 {enough}, {tries}, polls", f"@{enough} bra {poll}")
-    add("red.relaxed.gpu.global.add.u32 [sync], 1", "mov.u32 polls, 1", f"{met}_OK:")
+    add(f"red.relaxed.{code.scope}.global.add.u32 [sync], 1", "mov.u32 polls, 1", f"{met}_OK:")
     if ordered:
-        add("fence.acq_rel.gpu")
+        add(f"fence.acq_rel.{code.scope}")
     add(f"{met}:")
     if layout.packed:
         add("bar.warp.sync 0xffffffff")
@@ -122,7 +125,7 @@ def depart(code: Code, layout: Layout, fences: tuple[str, ...]) -> None:
     code.add(*fences)
     if layout.packed:
         code.add("bar.warp.sync 0xffffffff", f"@!lead bra {past}")
-    code.add("fence.acq_rel.gpu", "red.relaxed.gpu.global.add.u32 [point], 1", f"{past}:")
+    code.add(f"fence.acq_rel.{code.scope}", f"red.relaxed.{code.scope}.global.add.u32 [point], 1", f"{past}:")
 
 
 def count(code: Code, layout: Layout, words: list[str], status: str | None, flags: dict[str, str]) -> None:
@@ -208,7 +211,7 @@ def _listed(code: Code, words: list[str], key: str, number: str) -> None:
     add(f"add.s64 {place}, {place}, {KEYS}")
     add(f"ld.weak.global.u64 {found}, [{place}]", f"setp.eq.u64 {is_it}, {found}, {key}", f"@{is_it} bra {there}")
     add(f"setp.ne.u64 {free}, {found}, 0", f"@{free} bra {row}")
-    add(f"atom.relaxed.gpu.global.cas.b64 {found}, [{place}], 0, {key}")
+    add(f"atom.relaxed.{code.scope}.global.cas.b64 {found}, [{place}], 0, {key}")
     add(f"setp.eq.u64 {is_it}, {found}, {key}", f"@{is_it} bra {there}")
     add(f"setp.ne.u64 {free}, {found}, 0", f"@{free} bra {row}")
     target = fresh(64)
@@ -217,9 +220,9 @@ def _listed(code: Code, words: list[str], key: str, number: str) -> None:
     add(f"{row}:", f"add.u32 {at}, {at}, 1", f"add.u32 {tries}, {tries}, 1")
     add(f"setp.lt.u32 {free}, {tries}, {STATES}", f"@{free} bra {probe}")
     unlisted, done = _row(code, COUNTED + 8 * COUNTERS.index("unlisted"), 64), code.label("ADDED")
-    add(f"red.relaxed.gpu.global.add.u64 [{unlisted}], {number}", f"bra {done}", f"{there}:")
+    add(f"red.relaxed.{code.scope}.global.add.u64 [{unlisted}], {number}", f"bra {done}", f"{there}:")
     add(f"mad.wide.u32 {place}, {at}, 8, {_row(code, 0, STATES * 8)}")
-    add(f"red.relaxed.gpu.global.add.u64 [{place}], {number}", f"{done}:")
+    add(f"red.relaxed.{code.scope}.global.add.u64 [{place}], {number}", f"{done}:")
 
 
 def epilogue(code: Code) -> None:
@@ -230,6 +233,6 @@ def epilogue(code: Code) -> None:
     for place, name in enumerate(COUNTERS):
         if name != "unlisted":
             code.add(f"cvt.u64.u32 {wide}, n_{name}")
-            code.add(f"red.relaxed.gpu.global.add.u64 [{row}+{8 * place}], {wide}")
+            code.add(f"red.relaxed.{code.scope}.global.add.u64 [{row}+{8 * place}], {wide}")
     ended(code)
     code.add("LEAVE:", "ret")

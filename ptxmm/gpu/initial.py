@@ -32,7 +32,7 @@ def initialise_global(program: Program, layout: Layout, code: Code, rounds: Roun
         _store(program, layout, code, item, "global", at)
     rounds.close(loop, len(program.threads))
     if any(item.tensormap is not None and item.space is Space.GLOBAL for item in program.objects):
-        code.add("fence.proxy.tensormap::generic.release.gpu")
+        code.add(f"fence.proxy.tensormap::generic.release.{code.scope}")
 
 
 def initialise_shared(program: Program, layout: Layout, code: Code, rounds: Rounds, threads: tuple[int, ...]) -> None:
@@ -53,7 +53,7 @@ def initialise_shared(program: Program, layout: Layout, code: Code, rounds: Roun
     if layout.cluster_size > 1 and any(item.mbarrier is not None for item in shared):
         code.add("fence.mbarrier_init.release.cluster")
     if any(item.tensormap is not None for item in shared):
-        code.add("fence.proxy.tensormap::generic.release.gpu")
+        code.add(f"fence.proxy.tensormap::generic.release.{code.scope}")
 
 
 def global_objects(program: Program) -> list[Object]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ptxmm.gpu.counting import Tally
 from ptxmm.gpu.kernel import Entry, Kernel, entry
 from ptxmm.gpu.log import Profile
+from ptxmm.gpu.reach import ALONE, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The compute capability of the device, told before it can be used: `9.0`."""
+    """The compute capability of the device, told before it can be used: `9.0`; and the GPUs that it has beside it."""
 
     capability: str
+    reach: Reach = ALONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ PARAMETERS = (
 )  # fmt: skip
 """Parameters of one kernel, in order."""
 
+SPREAD = ("clusters_before", "clusters_here")
+"""Parameters where several GPUs play the clusters of a copy: how many those before this one have, and how many it."""
+
 DIVISION = (("every", 32), ("enough", 32), ("half", 32), ("flipped", 32), ("chosen", 32))
 """Parameters that divide the CTAs, behind those of the kernels."""
 
@@ -38,7 +41,7 @@ class Kernel:
     words of 64 bits each column has. `stamped` says that values tell rounds apart, `maps` what the tensor maps
     describe, `parameters` those that are parameters of the kernel, each with the number of its array among those in
     global memory; `aliased` says that global memory has a second address, `views` what else shows memory;
-    `constants` are the declarations of constant memory.
+    `constants` are the declarations of constant memory, `placed` says which of several GPUs has each object.
     """
 
     registers: tuple[str, ...]
@@ -58,6 +61,7 @@ class Kernel:
     aliased: bool
     views: Views
     constants: tuple[str, ...]
+    placed: tuple[int, ...]
 
     @property
     def text(self) -> str:
@@ -89,11 +93,16 @@ def entry(*kernels: Kernel) -> Entry:
     if any(kernel.views.bank for kernel in kernels):
         lines += [f".const .align 256 .b8 {SYMBOL}[{2 * BANK}];", ""]
     lines += list(dict.fromkeys(line for kernel in kernels for line in kernel.constants))
-    lines += [f".visible .entry {ENTRY}(", ",\n".join(_parameters(len(kernels), len(first.parameters))), ")"]
+    spread = SPREAD if first.devices.spread else ()
+    declared = (*_parameters(len(kernels), len(first.parameters)), *(f"    .param .u32 in_{name}" for name in spread))
+    lines += [f".visible .entry {ENTRY}(", ",\n".join(declared), ")"]
     lines.append(f".maxntid {first.threads}, 1, 1")
     if first.cluster_size > 1:
         lines += [".explicitcluster", f".reqnctapercluster {first.cluster_size}, 1, 1"]
-    lines += ["{", *_division(len(kernels), first.cluster_size)]
+    lines.append("{")
+    for name in spread:
+        lines += [f"    .reg .b32 {name};", f"    ld.param.u32 {name}, [in_{name}];"]
+    lines += _division(len(kernels), first.cluster_size)
     for number, kernel in enumerate(kernels):
         lines += [
             f"KERNEL{number}:",
@@ -103,7 +112,7 @@ def entry(*kernels: Kernel) -> Entry:
             *kernel.lines,
             "}",
         ]
-    return Entry(kernels, "\n".join([*lines, *stress.lines(), "}"]) + "\n")
+    return Entry(kernels, "\n".join([*lines, *stress.lines(first.devices.scope), "}"]) + "\n")
 
 
 def _rank(target: str) -> tuple[int, str]:

@@ -12,6 +12,7 @@ from ptxmm.gpu.kernel import Kernel
 from ptxmm.gpu.log import Profile
 from ptxmm.gpu.maps import MAP_BYTES, Described, encoded
 from ptxmm.gpu.parameters import ROOM
+from ptxmm.gpu.peers import Start
 from ptxmm.gpu.shape import Shape
 from ptxmm.gpu.stages import Stage
 from ptxmm.gpu.stress import FIRST, WORDS
@@ -40,13 +41,17 @@ class Side:
         side, self.alias = min(control, 1), 0
         if kernel.aliased:
             self.memory, self.alias = gpu.twice(f"twice{side}", size.memory + 256)
+        elif kernel.placed:
+            piece, count = size.memory // len(kernel.placed), len(kernel.layout.devices.numbers)
+            self.memory = gpu.pieces(f"pieces{side}", piece, kernel.placed, count)
         else:
             self.memory = gpu.buffer(f"memory{side}", size.memory + 256)
         self.results = gpu.buffer(f"results{side}", size.results + 256)
         self.sync = gpu.buffer(f"sync{place}", size.sync)
         self.table = gpu.buffer(f"table{place}", size.table)
         self.scratch = gpu.buffer("scratch", SCRATCH)
-        for buffer, length in ((self.memory, size.memory), (self.sync, size.sync), (self.table, size.table)):
+        cleared = ((self.sync, size.sync), (self.table, size.table))
+        for buffer, length in cleared if kernel.placed else ((self.memory, size.memory), *cleared):
             buffer[:length].fill(0)
         self.templates = gpu.buffer(f"templates{place}", MAP_BYTES * max(1, len(kernel.maps)))
         for number, described in enumerate(kernel.maps):
@@ -159,20 +164,30 @@ class Launch:
         self.gpu.epoch += passes
 
     def _launch(self, passes: int, seed: int, stage: int = 0, *, dependent: bool = False) -> None:
-        u32, first = self.gpu.numpy.uint32, self.present[0]
+        first = self.present[0]
         arguments: list[Any] = []
         for side in self.sides if self.kernels > 1 else self.present:
             arguments += (side or first).arguments(passes, seed, stage)
-        every, blocks = first.profile.stress, first.shape.units * first.kernel.layout.clusters
-        played = blocks * len(self.present)
-        half = blocks if len(self.present) > 1 else (played if self.sides[0] is not None else 0)
-        self.gpu.ended += sum(side.ends for side in self.present) if every else 0
-        arguments += [u32(each) for each in (every, self.gpu.ended % (1 << 32), half, self.flipped, self.chosen)]
-        clusters = played + (played // (every - 1) if every else 0)
-        grid = (clusters * first.kernel.layout.cluster_size, 1, 1)
+        self.gpu.ended += sum(side.ends for side in self.present) if first.profile.stress else 0
+        starts = [self._start(arguments, place) for place in range(len(first.kernel.layout.spread))]
+        (grid, given), *others = starts
         dynamic = max(side.shape.dynamic for side in self.present)
         block = (first.shape.threads, 1, 1)
         if dependent:
-            dependents.launch(self.function, self.gpu.stream(), grid, block, tuple(arguments), dynamic)
+            dependents.launch(self.function, self.gpu.stream(), grid, block, given, dynamic)
+        elif others:
+            self.function(starts, block, dynamic)
         else:
-            self.function(grid, block, tuple(arguments), dynamic)
+            self.function(grid, block, given, dynamic)
+
+    def _start(self, arguments: list[Any], place: int) -> Start:
+        """The part of a launch that a GPU has: its CTAs, and what they are given."""
+        first = self.present[0]
+        layout, every = first.kernel.layout, first.profile.stress
+        before, here = sum(layout.spread[:place]), layout.spread[place]
+        played = first.shape.units * here * len(self.present)
+        half = played // len(self.present) if self.sides[0] is not None else 0
+        clusters = played + (played // (every - 1) if every else 0)
+        division = (every, self.gpu.ended % (1 << 32), half, self.flipped, self.chosen)
+        given = (*division, before, here) if layout.devices.spread else division
+        return (clusters * layout.cluster_size, 1, 1), (*arguments, *map(self.gpu.numpy.uint32, given))

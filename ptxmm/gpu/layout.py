@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.constants import constants
+from ptxmm.gpu.devices import ONE, Devices, devices_of, spread_of
 from ptxmm.gpu.endings import plays_once
 from ptxmm.gpu.parameters import parameters
 from ptxmm.gpu.stages import Stage, stages
@@ -31,7 +32,7 @@ WARP = 32
 WARPS = 8
 """Warps of a CTA that tests without barriers share."""
 
-Cta = tuple[tuple[int, int], int]
+Cta = tuple[tuple[int, int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,12 @@ class Layout:
     stages: tuple[Stage, ...]
     parameters: tuple[str, ...] = ()
     once: bool = False
+    devices: Devices = ONE
+
+    @property
+    def spread(self) -> tuple[int, ...]:
+        """How many of the clusters each GPU has."""
+        return self.devices.spread or (self.clusters,)
 
     @property
     def dependent(self) -> bool:
@@ -99,10 +106,10 @@ class Layout:
 
 
 def layout(program: Program) -> Layout:
-    """The shape of a launch; Unsupported says what one GPU, or this harness, cannot do."""
+    """The shape of a launch; Unsupported says what GPUs, or this harness, cannot do."""
     _ensure_one_grid(program)
     ctas = _ctas(program)
-    groups: dict[tuple[int, int], list[Cta]] = {}
+    groups: dict[tuple[int, int, int], list[Cta]] = {}
     for cta in ctas:
         groups.setdefault(cta[0], []).append(cta)
     numbers = {cluster: number for number, cluster in enumerate(groups)}
@@ -115,6 +122,9 @@ def layout(program: Program) -> Layout:
     shared, size = _shared(program)
     launches, given = stages(program), parameters(program)
     alone = any(stage.dependent for stage in launches)
+    devices = spread_of(program, (device for device, _, _ in groups))
+    if alone and devices.spread:
+        raise Unsupported("it needs several GPUs, and a launch depends on launches of one GPU")
     return Layout(
         seats=tuple(seat for _, seat in sorted(seats)),
         packed=not alone and all(_packs(thread) for thread in program.threads),
@@ -127,19 +137,20 @@ def layout(program: Program) -> Layout:
         stages=launches,
         parameters=given,
         once=plays_once(program),
+        devices=devices,
     )
 
 
 def cta_of(place: Place) -> Cta:
-    """What tells CTAs apart on one device: the cluster, by its kernel and number, and the rank."""
-    return ((place.kernel, place.cluster), place.cta)
+    """What tells CTAs apart: the cluster, by its device, its kernel and its number, and the rank."""
+    return ((place.device, place.kernel, place.cluster), place.cta)
 
 
 def _ensure_one_grid(program: Program) -> None:
-    devices = {t.place.device for t in program.threads} | {o.device for o in program.objects if o.device is not None}
+    several = len(devices_of(program)) > 1
     reasons = (
         (program.hardware.skip is not None, program.hardware.skip or ""),
-        (len(devices) > 1, "it needs several GPUs"),
+        (several and bool(program.views), "it needs several GPUs, and has views, which are of memory of one"),
         (_many_addresses(program), "it has more than two addresses for one object, or two for shared memory"),
         (
             _aligned_lanes(program),

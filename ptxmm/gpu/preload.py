@@ -53,7 +53,7 @@ def preload(program: Program, body: Body) -> None:
     for name in _used_maps(program, body):
         pointer = body.pointer(name, "")
         past, few = body.code.label("COLD"), body.code.fresh(PREDICATE)
-        body.code.add(f"fence.proxy.tensormap::generic.acquire.gpu [{pointer}], 128")
+        body.code.add(f"fence.proxy.tensormap::generic.acquire.{body.code.scope} [{pointer}], 128")
         body.code.add(f"setp.lt.u32 {few}, preload, {LATE}", f"@{few} bra {past}")
         body.code.add(f"prefetch.tensormap [{pointer}]", f"nanosleep.u32 {PREFETCH}", f"{past}:")
 

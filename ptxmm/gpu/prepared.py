@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.controls import BOLD, Control, controls
 from ptxmm.gpu.kernel import Entry, Kernel, entry
+from ptxmm.gpu.reach import ALONE, Reach
 from ptxmm.gpu.source import kernel
 from ptxmm.program import Program
 
@@ -28,13 +29,14 @@ class Prepared:
         return len(self.controls) > 1 and self.controls[-1].kind in BOLD
 
 
-def prepared(program: Program, capability: str, *, with_controls: bool) -> Prepared:
-    """The kernels of a test for a device of a compute capability."""
+def prepared(program: Program, capability: str, reach: Reach = ALONE, *, with_controls: bool) -> Prepared:
+    """The kernels of a test for a device of a compute capability, and the GPUs that it has beside it."""
     try:
         made = kernel(program)
     except Unsupported as wrong:
         return Prepared(program, skipped=str(wrong))
-    if refused := required(program, capability) or too_new(made.target, capability):
+    lacking = reach.lacking(len(made.layout.devices.numbers))
+    if refused := lacking or required(program, capability) or too_new(made.target, capability):
         return Prepared(program, skipped=refused)
     found = [*_controls(program, made, capability)] if with_controls else []
     return Prepared(program, entry(made, *(its for _, its in found)), tuple(control for control, _ in found))

@@ -18,9 +18,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu.reach import ALONE, Reach
 
 if TYPE_CHECKING:
-    from ptxmm.gpu.jobs import Job
+    from ptxmm.gpu.jobs import Found, Job
     from ptxmm.gpu.log import Device
 
 START = 60.0
@@ -48,7 +49,7 @@ class Process:
     process: Any
     connection: Connection
     known: Device | None = None
-    told: str | None = None
+    told: Found | None = None
     outbox: SimpleQueue[Job | None] = field(default_factory=SimpleQueue)
 
     def __post_init__(self) -> None:
@@ -79,9 +80,19 @@ class Process:
     @property
     def capability(self) -> str:
         """The compute capability of the device, as soon as it is known."""
+        self._hear()
+        return self.told.capability if self.told is not None else self.device.capability
+
+    @property
+    def reach(self) -> Reach:
+        """The GPUs that it has beside it, known as early."""
+        self._hear()
+        return self.told.reach if self.told is not None else ALONE
+
+    def _hear(self) -> None:
+        """Wait for what the process says first."""
         while self.known is None and self.told is None:
             self._listen()
-        return self.told or self.device.capability
 
     @property
     def device(self) -> Device:
@@ -99,7 +110,7 @@ class Process:
         except (EOFError, OSError):
             answer = f"{UNUSABLE}: the process that uses it ended"
         if isinstance(answer, Found):
-            self.told = answer.capability
+            self.told = answer
         elif isinstance(answer, Device):
             self.known = answer
         else:

@@ -29,7 +29,7 @@ class Results:
         if own.once and not self.layout.once:
             raise Unsupported("its threads end for good, and those that it is played beside do not")
         self.initial: Initial | None = epochs(program)
-        self.code = Code()
+        self.code = Code(self.layout.devices.scope)
         self.columns = columns(program)
         self.types = {column: column_type(program, column) for column in self.columns}
         self.asynchronous = any(
@@ -184,7 +184,7 @@ class Results:
             item = self.program.physical(column.name)
             at = code.fresh(64)
             code.add(*address_lines(self.program, item.name, at))
-            how = "const" if item.space is Space.CONST else "relaxed.gpu.global"
+            how = "const" if item.space is Space.CONST else f"relaxed.{code.scope}.global"
             code.add(f"ld.{how}.b{type_.bits} {value}, [{at}+{column.offset}]")
             if self.initial is not None:
                 plain = code.fresh(32)

@@ -69,7 +69,8 @@ class _Runs:
     def _jobs(self, programs: Iterable[Program]) -> Iterator[Job]:
         wish = self.wish
         for program in programs:
-            here = prepared(program, self.session.capability, with_controls=wish.controls)
+            session = self.session
+            here = prepared(program, session.capability, session.reach, with_controls=wish.controls)
             self.order.append(here)
             if here.entry is not None:
                 failing, number = _failing(program), len(self.order) - 1

@@ -12,6 +12,7 @@ from ptxmm.errors import PtxmmError
 from ptxmm.gpu.jobs import Done, Job, Passed, Started
 from ptxmm.gpu.log import Device
 from ptxmm.gpu.process import NoGpu, Process
+from ptxmm.gpu.reach import Reach
 
 __all__ = ["NoGpu", "Process", "Session"]
 
@@ -47,6 +48,11 @@ class Session:
     def capability(self) -> str:
         """Its compute capability, which is known earlier than the rest."""
         return self.running.capability
+
+    @property
+    def reach(self) -> Reach:
+        """The GPUs that it has beside it, known as early."""
+        return self.running.reach
 
     def answers(self, jobs: Iterable[Job]) -> Iterator[Answer]:
         """The answers in order, with the machine code of audited ones; a job that kills the process has failed."""

@@ -29,6 +29,9 @@ SHARED = 48 << 10
 BANKED_ROUNDS = 4
 """Rounds of a pass that a test in the constant bank should have: few CTAs fit into it."""
 
+PIECE = 2 << 20
+"""What the size of a piece of memory on one of several GPUs is a multiple of."""
+
 CLUSTERS = 0.9
 """The part of the CTAs that clusters can use: they must not cross the bounds of a group of multiprocessors."""
 
@@ -75,7 +78,7 @@ def units(layout: Layout, profile: Profile, chip: Chip, occupancy: int, sides: i
     clusters = ctas // layout.cluster_size
     if profile.stress:
         clusters -= clusters // profile.stress
-    return clusters // (layout.clusters * sides)
+    return clusters // (max(layout.spread) * sides)
 
 
 def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: int = 1) -> Shape:
@@ -97,7 +100,10 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: i
     if layout.slot:
         rounds = max(1, min(rounds, (SHARED // 4) // layout.slot))
     copies = teams * layout.copies * rounds
-    stride = -(-copies * slot // 512) * 512 + APART
+    size = -(-copies * slot // 512) * 512
+    if kernel.placed:
+        size = -(-(size + kernel.objects * APART) // PIECE) * PIECE
+    stride = size + APART
     return Shape(
         units=units_,
         ctas=units_ * layout.ctas,
@@ -107,7 +113,7 @@ def shape(kernel: Kernel, profile: Profile, chip: Chip, occupancy: int, sides: i
         slot=slot,
         stride=stride,
         dynamic=layout.slot * rounds,
-        memory=stride * max(1, kernel.objects),
+        memory=(size if kernel.placed else stride) * max(1, kernel.objects),
         results=2 * copies * kernel.result_bytes,
         sync=HEADER + MEETING * teams,
         table=VALUES + STATES * 8 * max(1, sum(kernel.words)),

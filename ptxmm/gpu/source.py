@@ -7,6 +7,7 @@ from ptxmm.gpu import harness
 from ptxmm.gpu.code import PREDICATE, Operand
 from ptxmm.gpu.columns import Column
 from ptxmm.gpu.constants import declarations
+from ptxmm.gpu.devices import placed
 from ptxmm.gpu.endings import leaving
 from ptxmm.gpu.initial import Rounds, host_of, initialise_global, initialise_shared, maps
 from ptxmm.gpu.kernel import Kernel
@@ -74,6 +75,7 @@ class _Writer(Results):
             aliased=any(view.proxy is Proxy.GENERIC for view in self.program.views),
             views=views(self.program),
             constants=declarations(self.program),
+            placed=placed(self.program, self.layout.devices),
         )
 
     def _wide(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptxmm.errors import Unsupported
-from ptxmm.program import Program
+from ptxmm.program import Place, Program
 
 MOST = 8
 """Launches of a pass at most: each has a meeting point of its own."""
@@ -50,16 +50,20 @@ def stages(program: Program) -> tuple[Stage, ...]:
 def _starting(program: Program, kernels: list[int], *, dependent: bool) -> Iterator[Stage]:
     """The launches that play some kernels: clusters whose CTAs start after others, then those that start after them."""
     first = {thread.name: thread.place for thread in program.threads if thread.place.kernel in kernels}
-    left = {(place.kernel, place.cluster) for place in first.values()}
+    left = {_cluster(place) for place in first.values()}
     while left:
         waits = {
-            (thread.place.kernel, thread.place.cluster)
+            _cluster(thread.place)
             for thread in program.threads
-            if thread.after in first and (first[thread.after].kernel, first[thread.after].cluster) in left
+            if thread.after in first and _cluster(first[thread.after]) in left
         }
         now = left - waits
         if not now:
             raise Unsupported("a CTA starts after itself, or after another of its cluster")
         threads = enumerate(program.threads)
-        yield Stage(tuple(n for n, t in threads if (t.place.kernel, t.place.cluster) in now), dependent)
+        yield Stage(tuple(n for n, t in threads if _cluster(t.place) in now), dependent)
         left, dependent = left & waits, False
+
+
+def _cluster(place: Place) -> tuple[int, int, int]:
+    return (place.device, place.kernel, place.cluster)

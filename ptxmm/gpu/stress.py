@@ -33,12 +33,12 @@ def step(code: Code, state: str, address: str, scratch: str) -> None:
 
 def ended(code: Code) -> None:
     """Say that this thread has ended, where others wait for that."""
-    code.add(f"@stressed red.relaxed.gpu.global.add.u32 [scratch+{ENDED}], 1")
+    code.add(f"@stressed red.relaxed.{code.scope}.global.add.u32 [scratch+{ENDED}], 1")
 
 
-def lines() -> list[str]:
-    """The scope of the CTAs that stress."""
-    code = Code()
+def lines(scope: str) -> list[str]:
+    """The scope of the CTAs that stress, which look for those that end in a scope of memory."""
+    code = Code(scope)
     add = code.add
     for bits, names in (
         (64, ("scratch", "at")),
@@ -61,7 +61,11 @@ def lines() -> list[str]:
         add("and.b32 way, state, 0x2000", "setp.ne.u32 stores, way, 0", f"@!stores bra {load}")
         add(f"st.weak.global.u32 [at+{FIRST}], state", f"bra {past}", f"{load}:")
         add(f"ld.weak.global.u32 got, [at+{FIRST}]", "add.u32 sum, sum, got", f"{past}:")
-    add(f"ld.relaxed.gpu.global.u32 got, [scratch+{ENDED}]", "sub.s32 got, got, enough", "setp.ge.s32 over, got, 0")
+    add(
+        f"ld.relaxed.{code.scope}.global.u32 got, [scratch+{ENDED}]",
+        "sub.s32 got, got, enough",
+        "setp.ge.s32 over, got, 0",
+    )
     add("@over bra STRESSED", "add.u32 looks, looks, 1", f"setp.lt.u32 over, looks, {LOOKS}", "@over bra MORE")
     add("STRESSED:", "setp.eq.u32 over, sum, 0x12345678", "@over st.global.u32 [scratch], sum", "ret")
     return ["STRESS:", "{", *code.declarations(), *code.lines, "}"]

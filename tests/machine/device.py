@@ -30,7 +30,9 @@ class Settings:
     """What kind of device it is; `seed` decides every interleaving, `most` is how many steps a launch may have.
 
     A launch that would not end fails; with `hangs` it does not end, and whoever waits for it does so for ever. With
-    `stale` a CTA sees a word through textures and constants as it first did, however long the launch goes on.
+    `stale` a CTA sees a word through textures and constants as it first did, however long the launch goes on. There
+    are so many `devices`, which share all memory; with `apart` they do not reach each other's, with `copied` they do,
+    and have no atomic operations there.
     """
 
     seed: int = 0
@@ -41,6 +43,9 @@ class Settings:
     most: int = 20_000_000
     hangs: bool = False
     stale: bool = False
+    devices: int = 1
+    apart: bool = False
+    copied: bool = False
 
     @classmethod
     def chosen(cls) -> Settings:
@@ -76,6 +81,7 @@ class Machine:
     streams: dict[int, Stream] = field(default_factory=dict)
     hung: bool = False
     banks: dict[str, int] = field(default_factory=dict)
+    reaching: set[tuple[int, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.random = Random(self.settings.seed)

@@ -64,7 +64,10 @@ def seen(
     with device(**settings) as gpu:
         gpu.epoch, whole = first, entry(*kernels)
         job = Job(0, whole, (profile,), 1.0, settings.get("seed", 0))
-        sides = Sides(gpu, job, gpu.load(whole.text.encode()), profile)
+        function, devices = gpu.load(whole.text.encode()), own.layout.devices
+        if devices.spread:
+            function = gpu.peers(len(devices.numbers)).load(function, whole.text.encode(), gpu.module)
+        sides = Sides(gpu, job, function, profile)
         turns = [Turn(sides, control) for control in (range(1, len(kernels)) if controls else (0,))]
         for turn in turns:
             for _ in range(launches):

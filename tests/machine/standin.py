@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy
 from numpy import uint8, uint32, uint64
 
-from machine import textures
+from machine import devices, textures
 from machine.device import Machine, Settings, compiled
 from machine.driver import install
-from machine.grid import Grid
 
 __version__ = "0.0+machine"
 NAME = b"Sequential machine"
@@ -26,8 +24,9 @@ driver = install(machine)
 
 def restart(settings: Settings) -> None:
     """Another machine, with memory of its own."""
-    global machine
-    machine = driver.machine = Machine(settings)
+    global machine, driver
+    machine = Machine(settings)
+    driver = install(machine)
 
 
 class MemoryPointer:
@@ -40,8 +39,8 @@ class MemoryPointer:
 class UnownedMemory:
     """Memory that something else owns."""
 
-    def __init__(self, ptr: int, size: int, owner: object) -> None:
-        self.ptr, self.size, self.owner = ptr, size, owner
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
+        self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
 
 
 class Owned:
@@ -98,67 +97,24 @@ def asarray(values: Any) -> ndarray:
     return made
 
 
-class Stream:
-    """A stream; in `with` it is the current one."""
-
-    current: list[Stream] = []  # noqa: RUF012
-    made = 0
-
-    def __init__(self, *, non_blocking: bool = False) -> None:
-        self.non_blocking, self.ptr = non_blocking, Stream.made
-        Stream.made += 1
-
-    def __enter__(self) -> Stream:
-        Stream.current.append(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        Stream.current.pop()
-
-    def synchronize(self) -> None:
-        machine.synchronize()
-
-
-Stream.current.append(Stream())
-
-
-class Event:
-    """A moment in a stream, told in steps of the machine."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def record(self, stream: Stream | None = None) -> None:
-        def noted(_before: Grid | None, _released: Callable[[], None], over: Callable[[], None]) -> None:
-            self.steps = machine.scheduler.steps
-            over()
-
-        machine.stream((stream or Stream.current[-1]).ptr).put(noted)
-
-    def synchronize(self) -> None:
-        machine.synchronize()
-
-    @property
-    def done(self) -> bool:
-        """Whether everything before it is over: whoever asks lets the machine run."""
-        return machine.done()
-
-
 class Function:
     """A kernel; its `ptr` is what the driver is asked about."""
 
     def __init__(self, module: Module) -> None:
-        self.ptr, self.module, self.text = id(self), module, module.text
+        self.ptr, self.module, self.text, self.device = id(self), module, module.text, devices.here()[-1]
         driver.functions[self.ptr] = self.text
 
     def __call__(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], args: tuple[Any, ...], shared_mem: int = 0,
-        *, stream: Stream | None = None,
+        *, stream: devices.Stream | None = None,
     ) -> None:  # fmt: skip
         assert grid[1:] == block[1:] == (1, 1)
         assert all(each.size == 1 for each in args)
+        stream = stream or devices.current_stream()
+        assert self.device == devices.here()[-1] == stream.device, "a launch on another device than the current one"
+        assert not self.device or (self.device, 0) in machine.reaching, "the memory of the first device is not reached"
         arguments = tuple((int.from_bytes(each.tobytes(), "little"), 8 * each.dtype.itemsize) for each in args)
-        machine.launch((stream or Stream.current[-1]).ptr, self.text, (grid[0], block[0]), arguments, shared_mem)
+        machine.launch(stream.ptr, self.text, (grid[0], block[0]), arguments, shared_mem)
 
 
 class Module:
@@ -182,20 +138,6 @@ class Module:
         return machine.constants(self.text)[0] + entry.constants[name][0]
 
 
-class Device:
-    """The device of a number: there is one."""
-
-    def __init__(self, number: int = 0) -> None:
-        if number:
-            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
-
-    def use(self) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        machine.synchronize()
-
-
 def properties(_number: int) -> dict[str, Any]:
     """What the runtime says of the device."""
     settings = machine.settings
@@ -206,15 +148,19 @@ def properties(_number: int) -> dict[str, Any]:
 
 
 cuda = SimpleNamespace(
-    Device=Device, Event=Event, Stream=Stream, MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory,
+    Device=devices.Device, Event=devices.Event, Stream=devices.Stream, MemoryPointer=MemoryPointer,
+    UnownedMemory=UnownedMemory,
     function=SimpleNamespace(Module=Module, Function=Function),
-    runtime=SimpleNamespace(getDeviceProperties=properties, driverGetVersion=lambda: 13000, **textures.NAMED),
+    runtime=SimpleNamespace(
+        getDeviceProperties=properties, driverGetVersion=lambda: 13000, deviceEnablePeerAccess=devices.enable,
+        **textures.NAMED,
+    ),
     driver=SimpleNamespace(
         funcSetAttribute=lambda _function, _attribute, _value: None,
         occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _threads, _shared: machine.settings.occupancy,
     ),
     texture=textures,
-    get_current_stream=lambda: Stream.current[-1],
+    get_current_stream=devices.current_stream,
     get_elapsed_time=lambda start, end: (end.steps - start.steps) * STEP,
 )  # fmt: skip
 
