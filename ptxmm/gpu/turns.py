@@ -117,7 +117,7 @@ def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int],
     A control beside which a pass takes far longer than the `usual` seconds, because its waits are stuck, is given up.
     """
     begun, share = time.perf_counter(), job.seconds / len(job.profiles)
-    aim = min(LAUNCH, share / 8)
+    aim = max(1e-6, min(LAUNCH, share / 8))
     at_once = max(AT_ONCE, 2 * int(min(TURN, share / 8) / aim / 2))
     sides = Sides(gpu, job, function, profile)
     turns: dict[int, Turn] = {}
