@@ -251,7 +251,7 @@ def compare_hangs(test: Program, progress: str, under: str, *engines: ModuleType
 
 
 @pytest.mark.parametrize("progress", PROGRESS)
-@settings(QUICK, max_examples=8)
+@settings(QUICK, max_examples=6)
 @given(test=strong(loops=True))
 def test_the_solver_finds_the_same_hangs_as_the_interleavings(progress: str, test: Program) -> None:
     compare_hangs(test, progress, "ptx-9.4", solver)

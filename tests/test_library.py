@@ -47,7 +47,7 @@ def check_stated(path: Path, models: tuple[str, ...]) -> None:
 
 
 PROTOCOLS = [path for path in FILES if path.parent.name == "protocols"]
-QUICK_PROTOCOLS = PROTOCOLS[::4]
+QUICK_PROTOCOLS = PROTOCOLS[2::4]
 WITHOUT_PROTOCOLS = [path for path in FILES if path not in PROTOCOLS]
 UNDER_EVERY_MODEL = WITHOUT_PROTOCOLS[::3]
 """Most tests say under the other models what they say under the default one: these are for the slow tier."""
