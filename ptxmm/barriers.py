@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from ptxmm.errors import Undecided
 from ptxmm.events import Event, EventGraph, same_warp
 from ptxmm.formula import Lit
-from ptxmm.program import Bar, Barrier, ClusterBarrier, Elect, Order, Scope, WarpSync
+from ptxmm.generations import form_counted, form_results, two
+from ptxmm.program import Barrier, ClusterBarrier, Elect, Order, Scope, WarpSync
 from ptxmm.tags import includes
 from ptxmm.values import Table, booleans, combined
 
 Group = tuple[object, ...]
-WARP = 32
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Barriers:
             self._form(key, members)
         for key, members in self.groups.items():
             if key[0] == "bar" and not self.named:
-                self._reduce(members)
+                form_results(self, members)
 
     # --- grouping -----------------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Barriers:
         elif len({e.barrier[1] for e in members.events}) > 1:
             raise Undecided("threads use one barrier with different counts, which PTX leaves undefined")
         else:
-            self._form_counted(members)
+            form_counted(self, members)
 
     def _index(self, events: list[Event]) -> dict[int, Table]:
         """For each event, how many events of the list its thread has passed before it."""
@@ -173,7 +173,7 @@ class Barriers:
                 return formulas.disj([formulas.both(chosen, -guard) for guard, chosen in reached])
             total: Table = {0: 1}
             for guard, _ in reached:
-                total = combined(formulas, total, _two(1, guard), lambda a, b: a + b)
+                total = combined(formulas, total, two(1, guard), lambda a, b: a + b)
             return formulas.disj([literal for value, literal in total.items() if value < count])
         if count is not None:
             return members.generation[event.id].get(0, -1)
@@ -183,56 +183,6 @@ class Barriers:
                 arrived = self.arrived(members, thread, number)
                 absent.append(formulas.conj((literal, -arrived, -self.graph.ends[thread])))
         return formulas.disj(absent)
-
-    def _weight(self, event: Event) -> int:
-        return WARP if self.program.threads[event.thread].place.lane is None else 1
-
-    def _form_counted(self, members: Members) -> None:
-        """Choose a generation for each arrival; number 0 is the one that never completes."""
-        formulas, count = self.formulas, members.events[0].barrier[1]
-        assert count is not None
-        if count <= 0 or count % WARP:
-            raise Undecided(
-                f"a barrier count of {count} is not a multiple of the warp size, which PTX leaves undefined"
-            )
-        most = sum(self._weight(e) for e in members.events) // count
-        for event in members.events:
-            table = {number: formulas.var() for number in range(most + 1)} if most else {0: 1}
-            if most:
-                formulas.at_most_one(list(table.values()))
-                formulas.require(*table.values())
-            members.generation[event.id] = table
-            if event.id in self.graph.passes:
-                formulas.require(-self.passed(event), -table.get(0, -1))
-        for number in range(most + 1):
-            total: Table = {0: 1}
-            for event in members.events:
-                inside = formulas.both(event.guard, members.generation[event.id][number])
-                total = combined(formulas, total, _two(self._weight(event), inside), lambda a, b: a + b)
-            if number:
-                formulas.require(total.get(count, -1), total.get(0, -1))
-            else:
-                for value, literal in total.items():
-                    if value >= count:
-                        formulas.require(-literal)
-        self._in_turn(members, most)
-
-    def _in_turn(self, members: Members, most: int) -> None:
-        """A thread's arrivals fall in later and later generations, and no generation is left out."""
-        formulas, generation = self.formulas, members.generation
-        for place, first in enumerate(members.events):
-            for second in members.events[place + 1 :]:
-                if first.thread != second.thread:
-                    continue
-                strict = first.id in self.graph.passes
-                for a, la in generation[first.id].items():
-                    for b, lb in generation[second.id].items():
-                        if (a == 0 and b != 0) or (b != 0 and (b < a or (strict and b == a))):
-                            formulas.require(-first.guard, -second.guard, -la, -lb)
-        for number in range(2, most + 1):
-            before = [formulas.both(e.guard, generation[e.id][number - 1]) for e in members.events]
-            for event in members.events:
-                formulas.require(-event.guard, -generation[event.id][number], *before)
 
     def _form_named(self, key: Group, members: Members) -> None:
         """Dartagnan's convention: a barrier passes when all of its instance and id, or `count` of them, are reached."""
@@ -258,41 +208,6 @@ class Barriers:
                     step = {0: -syncing, 1: syncing} if syncing != 1 else {1: 1}
                     total = combined(formulas, total, step, lambda a, b: a + b)
                 formulas.require(-self.passed(event), *[lit for value, lit in total.items() if value >= count])
-
-    def _reduce(self, members: Members) -> None:
-        """The result of `bar.red` is that of the predicates of its generation; sync and red do not mix in one."""
-        formulas = self.formulas
-        for event in members.events:
-            statement = event.statement
-            assert isinstance(statement, Barrier)
-            if statement.kind is not Bar.RED:
-                continue
-            total: Table = {0: 1} if statement.op != "and" else {1: 1}
-            for other in members.events:
-                together = self.together(members, event, other) if other.id != event.id else event.guard
-                assert isinstance(other.statement, Barrier)
-                if other.statement.kind is not Bar.RED or other.statement.op != statement.op:
-                    if together != -1:
-                        raise Undecided(
-                            "bar.red meets another kind of barrier in one generation, which PTX leaves undefined"
-                        )
-                    continue
-                holds = other.predicate
-                weight = self._weight(other)
-                yes, no = formulas.both(together, holds), formulas.both(together, -holds)
-                match statement.op:
-                    case "popc":
-                        total = combined(formulas, total, _two(weight, yes), lambda a, b: a + b)
-                    case "or":
-                        total = combined(formulas, total, _two(1, yes), lambda a, b: a | b)
-                    case _:
-                        total = combined(formulas, total, {1: -no, 0: no} if no not in (1, -1) else {int(no == -1): 1},
-                                         lambda a, b: a & b)  # fmt: skip
-            formulas.at_most_one(list(event.table.values()))
-            passed = self.passed(event)
-            formulas.require(-passed, *event.table.values())
-            for value, literal in total.items():
-                formulas.require(-passed, -literal, event.table.get(value, -1))
 
     # --- relations ----------------------------------------------------------------------------------------------------
 
@@ -327,8 +242,3 @@ class Barriers:
         if name in ("syncbarcl", "execbarcl"):
             return self.arrives(one) and self._waits(other) and (name == "execbarcl" or one.order is not Order.RELAXED)
         return other.id in self.graph.passes
-
-
-def _two(weight: int, yes: Lit) -> Table:
-    """A table of `weight` where `yes` holds, else 0."""
-    return {weight: 1} if yes == 1 else {0: 1} if yes == -1 else {weight: yes, 0: -yes}

@@ -29,7 +29,7 @@ LAYERS = [
     "isa_proxies",
     "events evaluation isa",
     "accesses aligned arrivals chains deciding features forced mbarrier_reach tags syntax",
-    "fixed mbarrier_orders gpu tiles walk_registers",
+    "fixed generations mbarrier_orders gpu tiles walk_registers",
     "mbarrier_certain",
     "counters transfers mbarriers",
     "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps sequential",
