@@ -49,6 +49,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", standin)
     monkeypatch.setattr(standin.machine, "settings", SMALL)
     monkeypatch.setattr(turns, "LAUNCH", 0)
+    monkeypatch.setattr(turns, "TURN", 0)
 
 
 def made(text: str) -> Prepared:
