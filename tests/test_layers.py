@@ -16,7 +16,7 @@ PACKAGE = ROOT / "ptxmm"
 LAYERS = [
     "errors resources arith pool options records",
     "deadline files terms",
-    "instructions",
+    "declarations instructions",
     "asynchronous",
     "program isa_form",
     "formula model solve tensor_maps verdict spins isa_text_async isa_operands isa_rules",
