@@ -16,7 +16,6 @@ from machine.device import Settings
 from machine.runs import allowed, device, seen, states
 
 from ptxmm.errors import Unsupported
-from ptxmm.gpu import turns
 from ptxmm.gpu.child import _loaded
 from ptxmm.gpu.counting import counted
 from ptxmm.gpu.devices import Devices
@@ -228,8 +227,7 @@ def test_without_a_driver_there_is_one_gpu(monkeypatch: pytest.MonkeyPatch) -> N
     assert reach(0).gpus == 1
 
 
-def test_a_job_runs_with_its_controls_on_all_gpus_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "LAUNCH", 0)
+def test_a_job_runs_with_its_controls_on_all_gpus_that_it_needs() -> None:
     program = only(MP)
     here = prepared(program, "9.0", Reach(2), with_controls=True)
     assert here.entry is not None

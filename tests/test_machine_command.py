@@ -92,6 +92,20 @@ def test_a_device_that_is_too_old_or_is_not_there_is_told(start: Start) -> None:
         told(start(number=1), MP)
 
 
+def test_a_test_of_two_devices_runs_where_there_are_two_gpus(start: Start) -> None:
+    apart = MP.replace("d0.c1", "d1.c1").replace(".gpu.", ".sys.")
+    (run, plain) = told(start(devices=2, seed=2), apart, MP, controls=True)
+    for one in (run, plain):
+        assert one.counted is not None
+        assert one.counted.adds_up
+        assert not one.counted.holding
+    assert run.control is not None
+    assert run.counted is not None
+    assert run.control.counted.instances == run.counted.instances
+    (alone,) = told(start(devices=1), apart)
+    assert alone.skipped == "it needs 2 GPUs, and this machine has 1"
+
+
 def test_a_launch_that_does_not_end_costs_its_process_and_the_others_go_on(start: Start) -> None:
     (apart, plain) = told(start(hangs=True), APART, MP)
     assert apart.counted is None

@@ -58,6 +58,8 @@ def serve(jobs: Connection, number: int, folder: Path) -> None:
     try:
         gpu = starting.result()
         gpu.use()
+        if capability is None:
+            jobs.send(Found(gpu.device.capability, reach(number)))
         jobs.send(gpu.device)
     except ImportError:
         jobs.send(MISSING)
@@ -146,8 +148,10 @@ def _loaded(gpu: Gpu, job: Job, loader: Loader) -> Loaded:
     """The entry of a job, on all GPUs that its threads need."""
     function, code = loader(job.entry.text).result()
     devices = job.kernels[0].layout.devices
-    if devices.spread:
-        function = gpu.peers(len(devices.numbers)).load(function, code or job.entry.text.encode(), gpu.module)
+    if len(devices.numbers) > 1:
+        peers = gpu.peers(len(devices.numbers))
+        if devices.spread:
+            function = peers.load(function, code or job.entry.text.encode(), gpu.module)
     return function, code
 
 

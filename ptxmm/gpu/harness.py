@@ -12,7 +12,8 @@ from ptxmm.gpu.layout import WARP, Layout
 from ptxmm.gpu.stress import ended
 
 POLLS = 1 << 17
-"""Polls before a thread of the harness gives up: a tenth of a second, a hundred times the bound of a wait."""
+"""Polls before a thread of the harness gives up: a tenth of a second, a hundred times the bound of a wait; twice as
+many where several GPUs meet, whose launches begin one after the other."""
 
 STATES = 512
 """Rows of the table of final states."""
@@ -83,7 +84,7 @@ def prologue(code: Code, layout: Layout, zeros: int) -> None:
     point = register("point", 64)
     add(f"mad.wide.u32 {point}, team, {MEETING}, sync", f"add.s64 {point}, {point}, {HEADER}")
     add(f"mad.wide.u32 {point}, stage, 4, {point}")
-    add("mov.u32 meetings, met", f"mov.u32 {register('polls', 32)}, {POLLS}")
+    add("mov.u32 meetings, met", f"mov.u32 {register('polls', 32)}, {POLLS * (2 if layout.devices.spread else 1)}")
     for name in COUNTERS:
         if name != "unlisted":
             add(f"mov.u32 {register(f'n_{name}', 32)}, 0")
