@@ -33,7 +33,8 @@ from ptxmm.program import (
 from ptxmm.tensor_maps import OTHERS, word_of
 
 if TYPE_CHECKING:
-    from ptxmm.enumeration.values import Collector, Some, State
+    from ptxmm.enumeration.table import Some, State
+    from ptxmm.enumeration.values import Collector
 
 MOST_WAYS = 2_000
 Source = tuple[int, Node, int, str]

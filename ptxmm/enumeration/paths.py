@@ -8,9 +8,9 @@ from dataclasses import replace
 from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.live import live
 from ptxmm.enumeration.path import Path
+from ptxmm.enumeration.table import Table
 from ptxmm.enumeration.threads import Runner, Values
 from ptxmm.enumeration.unroll import Graph
-from ptxmm.enumeration.values import Table
 from ptxmm.program import Program, Thread
 
 MOST_PATHS = 20_000

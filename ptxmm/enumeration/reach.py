@@ -15,8 +15,8 @@ from ptxmm.enumeration.limits import Budget, GaveUp
 from ptxmm.enumeration.memory import Spot, part
 from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.paths import paths
+from ptxmm.enumeration.table import Table
 from ptxmm.enumeration.unroll import Graph, Node
-from ptxmm.enumeration.values import Table
 from ptxmm.program import Program
 
 Writer = tuple[int, Node, str, int]

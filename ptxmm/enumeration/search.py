@@ -24,9 +24,10 @@ from ptxmm.enumeration.rounds import NO_ROUNDS, Rounds, rounds
 from ptxmm.enumeration.rows import Pairs, Rows, bits, mask, pairs, rows, union
 from ptxmm.enumeration.schedule import possible
 from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
+from ptxmm.enumeration.table import Table
 from ptxmm.enumeration.theory import LAST, STAGES, Theory, covers, theory
 from ptxmm.enumeration.unroll import unroll
-from ptxmm.enumeration.values import Table, ends_phases, fixpoint
+from ptxmm.enumeration.values import ends_phases, fixpoint
 from ptxmm.model import RELATIONS as ALL_RELATIONS
 from ptxmm.model import SETS, Model
 from ptxmm.program import FinalMem, Program
