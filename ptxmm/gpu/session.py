@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 
-from ptxmm.errors import PtxmmError
 from ptxmm.gpu.jobs import Done, Job, Passed, Started
 from ptxmm.gpu.log import Device
 from ptxmm.gpu.process import NoGpu, Process
@@ -21,6 +18,9 @@ AHEAD = 48
 
 LOADING = 60.0
 """Seconds that loading its kernels may take, with those of the jobs before it."""
+
+SPARES = 3
+"""Processes that start beside the one that launches, once one has been lost: each takes a second to be ready."""
 
 GRACE = 4.0
 """Seconds that a job may take beyond twice its own: the process itself gives up earlier on a launch."""
@@ -36,8 +36,7 @@ class Session:
     ) -> None:
         self.number, self.start = number, start
         self.running = running or start(number)
-        self.starter = ThreadPoolExecutor(1)
-        self.spare: Future[Process] | None = None
+        self.spares: deque[Process] = deque()
 
     @property
     def device(self) -> Device:
@@ -64,8 +63,7 @@ class Session:
             if not sent:
                 return
             yield self._answer(sent)
-            if self.spare is None:
-                self.spare = self.starter.submit(self._another)
+            self._keep(1)
 
     def _answer(self, sent: deque[Job], spoilt: str = "") -> Answer:
         """What the first of the jobs came to; where a control made it fail, what it comes to alone."""
@@ -104,23 +102,19 @@ class Session:
         assert isinstance(answer, Started | Passed | Done)
         return answer
 
-    def _another(self) -> Process:
-        """A process that is ready to go on."""
-        made = self.start(self.number)
-        with suppress(PtxmmError):
-            made.device  # noqa: B018
-        return made
+    def _keep(self, number: int) -> None:
+        """Have so many processes start, of which the next is ready where this one is lost."""
+        while len(self.spares) < number:
+            self.spares.append(self.start(self.number))
 
     def _replace(self) -> None:
-        """Go on with the spare process, and start another."""
+        """Go on with a spare process; who loses one may lose the next soon."""
         self.running.end()
-        self.running = self.spare.result() if self.spare is not None else self._another()
-        self.spare = self.starter.submit(self._another)
+        self._keep(1)
+        self.running = self.spares.popleft()
+        self._keep(SPARES)
 
     def close(self) -> None:
-        """End the process and the spare one."""
-        self.running.end()
-        if self.spare is not None:
-            with suppress(PtxmmError):
-                self.spare.result().end()
-        self.starter.shutdown()
+        """End all processes."""
+        for process in (self.running, *self.spares):
+            process.end()

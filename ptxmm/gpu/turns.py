@@ -40,14 +40,16 @@ class Turn:
     def calibrate(self, aim: float) -> float:
         """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at.
 
-        Nothing is loaded meanwhile: the driver would wait with it for a launch that does not end, and this thread too.
+        Nothing is loaded meanwhile, nor after a launch that does not end: the driver would wait with it for that launch,
+        and this thread too, which has to tell.
         """
         gpu = self.sides.gpu
-        with gpu.loading:
-            first = gpu.event()
-            self.launch(1)
-            last = gpu.event()
-            gpu.wait(last)
+        gpu.loading.acquire()
+        first = gpu.event()
+        self.launch(1)
+        last = gpu.event()
+        gpu.wait(last)
+        gpu.loading.release()
         seconds = max(1e-6, gpu.between(first, last) / len(self.launches))
         self.passes = int(min(PASSES, max(1, aim / seconds)))
         return seconds
@@ -68,6 +70,7 @@ class Sides:
         self.gpu, self.job, self.function, self.profile = gpu, job, function, profile
         self.found: dict[tuple[int, int], Side] = {}
         self.layout = job.kernels[0].layout
+        gpu.give_back()
         occupancy = gpu.occupancy(function, self.layout.threads, self.layout.slot)
         sizes = (shape(one, profile, gpu.chip, occupancy, sides) for one in job.kernels for sides in (1, 2))
         self.occupancy = gpu.occupancy(function, self.layout.threads, max(size.dynamic for size in sizes))
