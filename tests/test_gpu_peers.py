@@ -245,13 +245,14 @@ def test_a_job_runs_with_its_controls_on_all_gpus_that_it_needs() -> None:
     assert found.beside[1]
 
 
-def test_memory_in_pieces_is_given_back_when_nobody_has_it() -> None:
+def test_memory_in_pieces_is_kept_until_it_is_given_back() -> None:
     with device(devices=2) as gpu:
         made = gpu.pieces("pieces", PIECE, (0, 1), 2)
         start = made.data.ptr
         assert standin.driver.ranges[start] == 2 * PIECE
         assert gpu.pieces("pieces", PIECE, (0, 1), 2).data.ptr == start
         del made
+        gpu.give_back()
         assert start not in standin.driver.ranges
 
 

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from threading import RLock
 from typing import Any
-from weakref import WeakValueDictionary
 
 from ptxmm.gpu.aliases import Pieces, Twice
 from ptxmm.gpu.epochs import EPOCHS
@@ -58,7 +57,7 @@ class Gpu:
         self.buffers: dict[str, Any] = {}
         self.mapped: dict[str, Twice] = {}
         self.arrays: dict[str, Any] = {}
-        self.split: WeakValueDictionary[tuple[str, int, tuple[int, ...]], Pieces] = WeakValueDictionary()
+        self.split: dict[tuple[str, int, tuple[int, ...]], Pieces] = {}
         self.beside: dict[int, Peers] = {}
         self.loading = RLock()
         self.epoch = 1
@@ -119,14 +118,18 @@ class Gpu:
         """A buffer of zeros with pieces of so many bytes on `count` GPUs: each on that of its place."""
         peers, key = self.peers(count), (name, size, places)
         numbers = tuple(peers.numbers[place] for place in places)
-        found = self.split.get(key)
-        if found is None:
-            found = self.split[key] = Pieces(size, numbers, peers.numbers)
+        if key not in self.split:
+            self.split[key] = Pieces(size, numbers, peers.numbers)
+        found = self.split[key]
         whole = size * len(places)
         memory = self.cupy.cuda.UnownedMemory(found.start, whole, found, self.number)
         made = self.cupy.ndarray((whole,), self.cupy.uint8, self.cupy.cuda.MemoryPointer(memory, 0))
         peers.fill(made, size, numbers)
         return made
+
+    def give_back(self) -> None:
+        """Keep no memory in pieces: not called behind a launch that does not end, for which the driver would wait."""
+        self.split.clear()
 
     def ensure_epochs(self, passes: int) -> None:
         """Begin with the first epoch again, on memory that holds zeros, where so many more cannot be told apart."""
