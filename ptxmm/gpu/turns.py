@@ -71,7 +71,6 @@ class Sides:
         self.found: dict[tuple[int, int], Side] = {}
         self.layout = job.kernels[0].layout
         gpu.give_back()
-        gpu.give_back()
         occupancy = gpu.occupancy(function, self.layout.threads, self.layout.slot)
         sizes = (shape(one, profile, gpu.chip, occupancy, sides) for one in job.kernels for sides in (1, 2))
         self.occupancy = gpu.occupancy(function, self.layout.threads, max(size.dynamic for size in sizes))
