@@ -33,7 +33,7 @@ LATE, ALL = 1, 2
 BEFORE = (Load, Store, Atomic, Barrier, ClusterBarrier, WarpSync, MbarrierWait, WaitGroup)
 """What may come between a line's way into L1 and the load that finds it there."""
 
-PREFETCH = 2000
+PREFETCH = 16_000
 """Nanoseconds for a prefetch: one that is under way still fetches the old map when a fence has passed it."""
 
 
