@@ -40,8 +40,8 @@ class Turn:
     def calibrate(self, aim: float) -> float:
         """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at.
 
-        Nothing is loaded meanwhile, nor after a launch that does not end: the driver would wait with it for that launch,
-        and this thread too, which has to tell.
+        Nothing is loaded meanwhile, nor after a launch that does not end: the driver would wait with it for that
+        launch, and this thread too, which has to tell.
         """
         gpu = self.sides.gpu
         gpu.loading.acquire()
