@@ -183,7 +183,12 @@ def test_a_control_that_does_not_end_costs_no_test() -> None:
 
 def test_where_the_boldest_control_fails_the_others_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
     audited: list[str] = []
-    monkeypatch.setattr("ptxmm.gpu.audit.audit_of", lambda text, code: audited.append(text) or Audit())
+
+    def audit_of(text: str, _code: bytes) -> Audit:
+        audited.append(text)
+        return Audit()
+
+    monkeypatch.setattr(audit, "audit_of", audit_of)
     test, ran = only(HANDED_OVER), list[int]()
 
     def answer(job: Job) -> Done:

@@ -69,10 +69,10 @@ def machine(listing: str) -> tuple[tuple[Machine, ...], frozenset[int]]:
                 leaders.add(at)
             labels.update(dict.fromkeys(waiting, at))
             waiting = []
-            goes = TARGET.search(code[4])
+            to = TARGET.search(code[4])
             after_branch = code[3].split(".")[0] in ("BRA", "EXIT", "RET", "BRX", "JMP")
             if not ("@!" in text and code[2] in NEVER):
-                found.append((at, line, code[3], goes[1] if goes and after_branch else ""))
+                found.append((at, line, code[3], to[1] if to and after_branch else ""))
     waits = [(at, line) for at, line, op, _ in found if op.startswith("WARPSYNC")]
     made = []
     for at, line, op, goes in found:
