@@ -61,7 +61,7 @@ def test_no_state_that_a_gpu_reached_is_forbidden_in_a_sample_of_each_log(log: P
 def test_a_comparison_of_the_recorded_log_says_what_the_standings_say() -> None:
     again = recorded(LOG, compared(LOG, MODEL), compared(LOG, PRESUMED))
     assert again == from_json(STANDINGS.read_text())
-    assert set(again.standing("FORBIDDEN BUT SEEN") + again.standing("no evidence")) == FOUND.keys()
+    assert set(again.standing("FORBIDDEN BUT SEEN") + again.standing("no evidence")) <= FOUND.keys()
 
 
 def test_the_standings_are_those_of_the_recorded_log_and_the_page_tells_them() -> None:
@@ -101,7 +101,7 @@ def test_a_reason_for_what_was_seen_is_a_problem_unless_it_is_only_rare() -> Non
     for reason in reasons("not seen"):
         names = [name for name in reason.tests if name in found.unseen]
         seen = {name: replace(found.tests[name], standing="allowed, seen") for name in names}
-        told = [f"{name}: allowed, seen, and a reason why not" for name in names if not reason.rare]
+        told = [f"{name}: seen, and a reason why not" for name in names if not reason.rare]
         assert problems(replace(found, tests=found.tests | seen)) == told
 
 
