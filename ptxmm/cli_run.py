@@ -48,7 +48,8 @@ Exit codes:
 @click.option("--profile", "profiles", type=click.Choice((*PROFILES, "each")), multiple=True,
               help=f"How to look for weak outcomes; may be repeated. Default: {', '.join(USUAL)}.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random choices of a profile.")
-@click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True, help="The number of the GPU.")
+@click.option("--device", type=click.IntRange(0, 1024), default=0, show_default=True,
+              help="The number of the GPU; tests of several devices run on those behind it too.")  # fmt: skip
 @click.option("--audit/--no-audit", default=False, help="Read the machine code of each test, with nvdisasm, or not.")
 @click.option("--controls/--no-controls", default=True, help="Run weaker siblings of each test beside it, or not.")
 @which_options

@@ -56,12 +56,13 @@ def seen(
 ) -> tuple[Counted, ...]:  # fmt: skip
     """What was counted of a test, and of its controls, which run beside it; checked as it always is.
 
-    A CTA has at most so many `warps` where the test leaves that open; `first` is the epoch of the first pass.
+    A CTA has at most so many `warps` where the test leaves that open; `first` is the epoch of the first pass. There are
+    as many devices as the test has, if nothing else is said.
     """
     with patch.object(layout, "WARPS", warps):
         own = kernel(program)
         kernels = (own, *(kernel(control, own.layout) for control in controls))
-    with device(**settings) as gpu:
+    with device(**{"devices": len(own.layout.devices.numbers), **settings}) as gpu:
         gpu.epoch, whole = first, entry(*kernels)
         job = Job(0, whole, (profile,), 1.0, settings.get("seed", 0))
         function, devices = gpu.load(whole.text.encode()), own.layout.devices
