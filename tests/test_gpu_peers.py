@@ -13,6 +13,7 @@ import pytest
 from building import model
 from machine import standin
 from machine.device import Settings
+from machine.devices import Event, Stream, current_stream
 from machine.runs import allowed, device, seen, states
 
 from ptxmm.errors import Unsupported
@@ -166,6 +167,13 @@ def test_three_gpus_each_play_their_threads_and_have_their_memory() -> None:
     assert all(opened == (0, 1, 2) for start, opened in standin.driver.opened.items() if start in standin.driver.ranges)
 
 
+def test_a_gpu_that_has_memory_alone_is_launched_nothing_on() -> None:
+    program = only(MP.replace("u32 x;", "u32 x @ d2;"))
+    assert layout(program).spread == (1, 1, 0)
+    (test,) = seen(program, warps=2, passes=6)
+    assert states(test) == allowed(program, model("sc"))
+
+
 def test_memory_on_another_gpu_serves_threads_that_are_all_on_the_first() -> None:
     program = only(MP.replace("d1", "d0").replace("u32 x;", "u32 x @ d1;"))
     (test,) = seen(program, devices=2, warps=2, passes=6)
@@ -258,15 +266,19 @@ def test_memory_in_pieces_is_kept_until_it_is_given_back() -> None:
 
 def test_what_failed_on_another_gpu_is_asked_for_while_a_launch_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with device(devices=2, hangs=True) as gpu:
-        peers = gpu.peers(2)
+        asked = list[int]()
 
-        def moment(number: int) -> None:
-            raise RuntimeError(f"cudaErrorIllegalAddress on {number}")
+        def record(_event: object, stream: Stream) -> None:
+            asked.append(stream.device)
+            if stream.device == 1:
+                raise RuntimeError("cudaErrorIllegalAddress")
 
+        gpu.peers(2)
         monkeypatch.setattr("ptxmm.gpu.device.ASK", 0.0)
-        monkeypatch.setattr(peers, "moment", moment)
-        with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress on 1"):
+        monkeypatch.setattr(Event, "record", lambda event, stream=None: record(event, stream or current_stream()))
+        with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress"):
             gpu.wait(SimpleNamespace(done=False))
+    assert asked == [0, 1]
 
 
 def test_settings_of_the_machine_have_one_device_unless_they_say_so() -> None:

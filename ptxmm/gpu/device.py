@@ -185,7 +185,7 @@ class Gpu:
             if now > asked + ASK:
                 self.event()
                 for peers in self.beside.values():
-                    peers.ask()
+                    peers.moments()
                 asked = now
             if now > begun + LIMIT:
                 raise Hung(f"a launch did not end in {LIMIT:.0f} second{'s' if LIMIT > 1 else ''}")

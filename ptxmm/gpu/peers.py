@@ -45,18 +45,15 @@ class Spread:
         """Launch on each of the GPUs that has a part, so close together that those that meet find each other."""
         peers = self.peers
         begun = peers.gpu.event()
-        ended = []
         with peers.gpu.loading:
-            for number, function, start in zip(peers.numbers, self.functions, starts, strict=True):
-                stream, (grid, arguments) = peers.streams.get(number), start
+            for stream in peers.streams.values():
+                stream.wait_event(begun)
+            for number, function, (grid, arguments) in zip(peers.numbers, self.functions, starts, strict=True):
                 if grid[0]:
                     with peers.on(number):
-                        if stream is not None:
-                            stream.wait_event(begun)
-                        function(grid, block, arguments, dynamic, stream=stream)
-                        ended += [peers.moment(number)] if stream is not None else []
-        for event in ended:
-            peers.gpu.current().wait_event(event)
+                        function(grid, block, arguments, dynamic, stream=peers.streams.get(number))
+        for ended in peers.moments():
+            peers.gpu.current().wait_event(ended)
 
 
 class Peers:
@@ -98,17 +95,15 @@ class Peers:
             self.loaded[code] = Spread(self, (function, *others))
         return self.loaded[code]
 
-    def moment(self, number: int) -> Any:
-        """A moment in the stream of one of the others, whose device is that of this thread."""
-        made = self.cuda.Event(disable_timing=True)
-        made.record(self.streams[number])
-        return made
-
-    def ask(self) -> None:
-        """Ask the other GPUs whether something failed there: the error of CuPy says what."""
-        for number in self.streams:
+    def moments(self) -> list[Any]:
+        """A moment in the stream of each of the others; the error of CuPy where something failed there."""
+        found = []
+        for number, stream in self.streams.items():
             with self.on(number):
-                self.moment(number)
+                made = self.cuda.Event(disable_timing=True)
+                made.record(stream)
+                found.append(made)
+        return found
 
     def fill(self, array: Any, size: int, numbers: tuple[int, ...]) -> None:
         """Fill memory with zeros whose pieces of so many bytes lie on the given GPUs: each fills its own."""
