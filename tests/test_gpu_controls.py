@@ -324,6 +324,12 @@ def test_where_bytes_of_a_second_phase_may_come_too_early_a_thread_only_misses_i
     assert verdicts == ["forbidden", "allowed"]
 
 
+def test_a_wait_that_another_loop_repeats_is_not_the_last_one() -> None:
+    test = named(read_programs(LIBRARY / "mbarrier" / "tile-phases.lit"), "tile-phases[right]")
+    assert "hasty" not in kinds(test)
+    assert "headlong" not in kinds(test)
+
+
 ARM, ARRIVE = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;", "mbarrier.arrive.shared::cta.b64 _, [m];"
 NAMED = "mov.u32 %a, m; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%a], 16;"
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ptxmm.gpu.around import loops
 from ptxmm.gpu.changes import became, told, wait_told
 from ptxmm.gpu.phases import one_phase
-from ptxmm.gpu.waits import BARRIERS, waits
+from ptxmm.gpu.waits import BARRIERS, Wait, waits
 from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
@@ -82,9 +83,15 @@ def hasty(program: Program) -> dict[str, Headlong]:
         return {}
     found = {}
     for thread in program.threads:
-        last = () if any(_starts(s) for s in thread.body) else waits(program, thread)[-1:]
+        last = () if any(_starts(s) for s in thread.body) else _once(thread, waits(program, thread)[-1:])
         found[thread.name] = Headlong(frozenset(n for wait in last for n in wait.droppable), frozenset())
     return found if any(one.gone for one in found.values()) else {}
+
+
+def _once(thread: Thread, found: list[Wait]) -> list[Wait]:
+    """Waits that no other loop repeats."""
+    around = loops(thread)
+    return [w for w in found if not any(loop.start < w.label and w.branch + 1 < loop.stop for loop in around)]
 
 
 def _starts(statement: Statement) -> bool:
