@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ptxmm.isa_copy_rules import NOT_TILES
 from ptxmm.isa_form import Form, split
 
@@ -45,6 +47,7 @@ NEWER = {
 """Qualifiers that the table does not have."""
 
 
+@lru_cache(maxsize=4096)
 def reason(mnemonic: str) -> str | None:
     """Why no model has the instruction of an opcode, in a sentence; None for the others.
 

@@ -6,7 +6,8 @@ less than what it says of any execution, as long as nothing that is chosen is ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from ptxmm.base import Base
 from ptxmm.evaluation import Evaluation
@@ -23,7 +24,8 @@ CHOSEN = frozenset({"rf", "co", "fr", "sync_fence", "phase", "mbo", "mbnext", "m
 Found = Mapping[str, Reach | None]
 
 
-def after_operations(plan: Plan) -> list[int] | None:
+@lru_cache(maxsize=64)
+def after_operations(plan: Plan) -> tuple[int, ...] | None:
     """The relations that the order of operations on mbarriers must agree with; None where a model asks for more of it.
 
     Each is the `r` of an axiom `irreflexive mbo ; r`, and nothing else may look at that order.
@@ -39,13 +41,22 @@ def after_operations(plan: Plan) -> list[int] | None:
         return None
     parts = [steps[number] for number in sorted(using)]
     fits = all(step.op == "seq" and step.args[0] in orders and step.args[1] not in orders for step in parts)
-    return [step.args[1] for step in parts] if fits else None
+    return tuple(step.args[1] for step in parts) if fits else None
+
+
+@lru_cache(maxsize=256)
+def taken_away(plan: Plan, slot: int) -> frozenset[str]:
+    """The base names of what a relation takes away from something."""
+    steps = [plan.steps[number] for number in plan.below([slot])]
+    taken = [step.args[1] for step in steps if step.op == "diff"]
+    taken += [step.args[0] for step in steps if step.op == "complement"]
+    return frozenset(name for one in taken for name in plan.needs(one) if name)
 
 
 class Possible:
     """What the relations of a plan can be at most on an event graph, for what operations on mbarriers can find."""
 
-    def __init__(self, plan: Plan, slots: list[int], base: Base) -> None:
+    def __init__(self, plan: Plan, slots: Sequence[int], base: Base) -> None:
         self.plan, self.slots, self.graph = plan, slots, base.graph
         self.size = len(base.events)
         algebra = Symbolic(self.size, base.formulas, base.guards)
@@ -55,10 +66,7 @@ class Possible:
 
     def _kept(self, slot: int) -> bool:
         """Whether a relation takes away only what is the same in all executions."""
-        steps = [self.plan.steps[number] for number in self.plan.below([slot])]
-        taken = [step.args[1] for step in steps if step.op == "diff"]
-        taken += [step.args[0] for step in steps if step.op == "complement"]
-        names = {name for one in taken for name in self.plan.needs(one) if name}
+        names = taken_away(self.plan, slot)
         return not names & CHOSEN and not any(self.rough(name).may for name in names)
 
     def __call__(self, found: Found, apart: str = "") -> list[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ptxmm.arith import PRED, U32, U64, Type
 from ptxmm.errors import InputError, near
@@ -28,6 +29,7 @@ SPACES = re.compile(r"global|shared(::(cta|cluster))?")
 """The words of a mnemonic that are state spaces of its addresses, in the order of these."""
 
 
+@lru_cache(maxsize=4096)
 def is_short(mnemonic: str, place: int) -> bool:
     """Whether the address number `place` of an instruction is of shared memory by name, so that 32 bits hold it.
 
