@@ -87,8 +87,8 @@ def _unexercised_table(found: Recorded) -> Iterator[str]:
     merged = [name for name in names if found.tests[name].why == "merged"]
     yield (
         f"{len(names)} forbidden outcomes have no control that shows. Of {len(certain)} the model forbids them in the "
-        f"control too: they follow from values, not from synchronisation. {len(merged)} tests never ran as they are, "
-        "because the assembler merged accesses. The others:"
+        "control that ran, too: they follow from values, or from what the control had to keep. "
+        f"{len(merged)} tests never ran as they are, because the assembler merged accesses. The others:"
     )
     yield from _reasons(reasons("not exercised"), [n for n in names if n not in certain and n not in merged])
 

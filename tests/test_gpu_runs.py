@@ -242,6 +242,17 @@ def test_of_several_controls_the_log_has_the_one_that_showed_most() -> None:
     assert run.control.beside
 
 
+def test_of_several_controls_that_showed_nothing_the_log_has_the_weakest() -> None:
+    def answer(job: Job) -> Done:
+        return played(job, *(tally(((1, 1), 1000)) for _ in job.kernels))
+
+    ((run,),) = run_all([only(MP)], answer)
+    assert run.control is not None
+    kinds = [control.kind for control in prepared(only(MP), "9.0", with_controls=True).controls]
+    assert run.control.change.split(":")[0] == kinds[-1]
+    assert [each.split(":")[0] for each in run.tried] == kinds[:-1]
+
+
 def test_where_forall_is_asked_the_control_counts_in_which_it_fails() -> None:
     asking = MP.replace("exists (B.r0 == 1 && B.r1 == 0)", "forall (B.r0 == 0 || B.r1 == 1)")
 

@@ -111,7 +111,8 @@ class _Runs:
         shown, wrong_ones = _shown(here.controls, here.entry.kernels[1:], others)
         if not shown:
             return replace(run, counted=seen, uncontrolled=run.uncontrolled or next(iter(wrong_ones), None))
-        best = max(shown, key=lambda one: rate_of(one[1], failing=_failing(here.program)).low)
+        rates = {number: rate_of(its, failing=_failing(here.program)).low for number, its in shown}
+        best = max(shown, key=lambda one: rates[one[0]]) if any(rates.values()) else shown[-1]
         changes = {number: change(here.controls[number]) for number, _ in shown}
         number, its = best
         text, beside = _text(here.controls[number].program), played.beside[number + 1]
