@@ -12,26 +12,24 @@ from dataclasses import replace
 
 from ptxmm import evidence, execution
 from ptxmm.deadline import Deadline
-from ptxmm.encode import Encoding, RacePair, encode, may_mix, race_pairs
+from ptxmm.encode import Encoding, encode, may_mix, race_pairs
 from ptxmm.encodings import Encodings
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending
 from ptxmm.expect import asked_words, judged, property_of, stated_words
-from ptxmm.formula import Lit
 from ptxmm.graph import event_graph
 from ptxmm.hangs import hang
 from ptxmm.model import Model
 from ptxmm.options import Options as Options
 from ptxmm.options import depths
 from ptxmm.program import Expr, Program, Quantifier, Unary, Word
-from ptxmm.question import Found, ask, decide
+from ptxmm.question import decide
 from ptxmm.script import smt_lib
 from ptxmm.solve import Truth
 from ptxmm.symmetry import interchangeable, one_order
+from ptxmm.uncertain import races, void
 from ptxmm.undefined import undefined
 from ptxmm.verdict import Answer, Happening, Outcomes, Result
-
-WHOLE = "PTX promises whole values to morally strong accesses only (8.10.3)"
 
 
 def check(program: Program, model: Model, options: Options) -> Result:
@@ -55,7 +53,7 @@ def check(program: Program, model: Model, options: Options) -> Result:
         unknown = Answer("unknown", why=str(reason))
         race = unknown if "race" in options.properties else result.race
         steps = unknown if "undefined" in options.properties else result.undefined
-        result = replace(result, verdict=_void(result), why=str(reason), race=race, undefined=steps)
+        result = replace(result, verdict=void(result), why=str(reason), race=race, undefined=steps)
     from ptxmm.cat import DEFAULT_MODEL
 
     words = stated_words(program, model.name, DEFAULT_MODEL)
@@ -117,7 +115,7 @@ def _decided(encodings: Encodings, options: Options, result: Result) -> Result:
         )
         return replace(result, race=no_names) if asks_races else result
     if pairs or asks_races or prefix is not encoding:
-        result = _races(prefix, list(pairs), options, result)
+        result = races(prefix, list(pairs), options, result)
     return result
 
 
@@ -165,103 +163,6 @@ def _outcome(encoding: Encoding, options: Options, result: Result) -> Result:
     one = execution.concrete(encoding, answer.assignment or {}, goal)
     witness = evidence.shown(one, goal=condition.formula) if options.witness else None
     return replace(result, verdict=reached, witness=witness)
-
-
-# --- races, cut loops, undefined accesses -----------------------------------------------------------------------------
-
-
-def _races(encoding: Encoding, pairs: list[RacePair], options: Options, result: Result) -> Result:
-    """Races by object, and whether something outside the finished executions makes a `no` or `forbidden` uncertain."""
-    formulas = encoding.formulas
-    objects = [o.name for o in encoding.program.objects if any(p.on == o.name for p in pairs)]
-    alike = interchangeable(encoding)
-    questions: dict[str, Lit] = {}
-    for i, name in enumerate(objects):
-        race = formulas.disj([p.literal for p in pairs if p.on == name])
-        questions[f"race{i}"] = formulas.both(race, one_order(encoding, alike, fixed=name))
-    anywhere = {
-        "mixed": formulas.disj([p.literal for p in pairs if p.mixed]), "cut": encoding.graph.cut, "bad": encoding.bad
-    }  # fmt: skip
-    order = one_order(encoding, alike)
-    questions.update((name, formulas.both(literal, order)) for name, literal in anywhere.items())
-    sound = [-encoding.bad] if encoding.base.mbarriers.all else []
-    answers = ask(encoding, {n: formulas.conj([lit, *(sound if n != "bad" else [])]) for n, lit in questions.items()})
-    result = _uncertain(encoding, answers, options, result)
-    return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result
-
-
-def _uncertain(encoding: Encoding, answers: dict[str, Found], options: Options, result: Result) -> Result:
-    """Turn verdicts into `unknown` where executions were not followed to their end.
-
-    Of an answer to `hang` alone, nothing is said here: it knows itself whether it depends on a loop that was cut.
-    """
-    mixed, cut, bad = answers["mixed"].truth, answers["cut"].truth, answers["bad"].truth
-    complete = cut is Truth.UNSAT
-    why = ""
-    if mixed is not Truth.UNSAT:
-        why = "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)"
-        return replace(result, verdict=_void(result), why=why, witness=None, by=(), complete=complete)
-    if not complete:
-        why = encoding.graph.tell_cut(result.bound) if options.properties - {"hang"} else ""
-    elif bad is not Truth.UNSAT:
-        why = "executions that reach an undefined step do not count: " + "; ".join(_reasons(encoding, answers["bad"]))
-        return replace(result, complete=complete, notes=(*result.notes, why))
-    if why and result.verdict in ("forbidden", "holds"):
-        return replace(result, verdict="unknown", why=why, complete=complete, by=())
-    return replace(result, complete=complete, notes=(*result.notes, why) if why else result.notes)
-
-
-def _void(result: Result) -> str:
-    return result.verdict if result.verdict in ("no condition", "not asked") else "unknown"
-
-
-def _reasons(encoding: Encoding, found: Found) -> list[str]:
-    known = encoding.formulas.value([lit for lit, _ in encoding.graph.bad], found.assignment or {})
-    reasons = [why for lit, why in encoding.graph.bad if (known[lit] if lit > 0 else not known[-lit])]
-    return list(dict.fromkeys(reasons)) or [why for _, why in encoding.graph.bad]
-
-
-def _race_answer(encoding: Encoding, pairs: list[RacePair], objects: list[str], answers: dict[str, Found],
-                 options: Options, result: Result) -> Result:  # fmt: skip
-    on, races, doubts = [], [], []
-    for i, name in enumerate(objects):
-        found = answers[f"race{i}"]
-        if found.truth is Truth.UNKNOWN:
-            doubts.append(found.why)
-        if found.assignment is None:
-            continue
-        on.append(name)
-        one = execution.concrete(encoding, found.assignment)
-        pair = next(p for p in pairs if p.on == name and one.true(p.literal))
-        if options.witness:
-            from ptxmm.races import explained
-
-            races.append(explained(encoding, one, pair))
-    if on and not (doubts or not result.complete):
-        answer = Answer("yes", tuple(on), tuple(races))
-    elif on:
-        answer = Answer("yes", tuple(on), tuple(races), why="there may be races on more objects")
-    elif doubts or not result.complete:
-        answer = Answer("unknown", why=doubts[0] if doubts else result.why or "; ".join(result.notes))
-    else:
-        answer = Answer("no")
-    whole = [n for n in on if result.verdict in ("forbidden", "holds") and _could_tear(encoding, n)]
-    if whole:
-        result = replace(result, notes=(*result.notes, f"racing accesses of {', '.join(whole)} are not torn: {WHOLE}"))
-    return replace(result, race=answer)
-
-
-def _could_tear(encoding: Encoding, name: str) -> bool:
-    """Whether values of one access of an object differ in more than one byte, so that half of one is another value."""
-    memory = encoding.graph.memory
-    for where in memory.ranges.get(name, ()):
-        values = memory.domain(name, where)
-        differs = 0
-        for value in values:
-            differs |= value ^ values[0]
-        if sum(differs >> 8 * place & 0xFF > 0 for place in range(where[1])) > 1:
-            return True
-    return False
 
 
 # --- other views ------------------------------------------------------------------------------------------------------

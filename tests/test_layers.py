@@ -42,7 +42,7 @@ LAYERS = [
     "execution progress symmetry question",
     "evidence",
     "races endless",
-    "hangs states undefined",
+    "hangs states uncertain undefined",
     "check enumeration",
     "paths",
     "batch prove",
