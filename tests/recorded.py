@@ -30,7 +30,7 @@ MODEL = "ptx-9.4"
 
 ORDER = (
     "agree", "allowed, seen", "hung, as it may", "allowed, not seen", "not exercised", "undefined", "unsupported here",
-    "FORBIDDEN BUT SEEN", "hung, should end", "unknown", "no evidence",
+    "FORBIDDEN BUT SEEN", "hung, should end", "failed, should run", "unknown", "no evidence",
 )  # fmt: skip
 SHOWN = {"not seen": "allowed, seen", "not exercised": "agree"}
 """The kinds of reasons, and the standing of a test that needs none."""

@@ -12,6 +12,7 @@ from building import model
 from recorded import (
     LOG,
     MODEL,
+    ORDER,
     PRESUMED,
     ROOT,
     STANDINGS,
@@ -103,6 +104,10 @@ def test_a_reason_for_what_was_seen_is_a_problem_unless_it_is_only_rare() -> Non
         seen = {name: replace(found.tests[name], standing="allowed, seen") for name in names}
         told = [f"{name}: seen, and a reason why not" for name in names if not reason.rare]
         assert problems(replace(found, tests=found.tests | seen)) == told
+
+
+def test_the_page_has_a_column_for_every_standing() -> None:
+    assert sorted(ORDER) == sorted(Standing)
 
 
 def test_a_star_in_a_reason_stands_for_anything_and_brackets_for_themselves() -> None:
