@@ -9,8 +9,9 @@ from functools import partial
 from ptxmm.errors import InputError, Span, near
 from ptxmm.program import Conventions, Expect, Place, Program, Thread
 from ptxmm.syntax.lit_code import Code
+from ptxmm.syntax.lit_declare import memory
 from ptxmm.syntax.lit_expect import Clauses, contradiction, suits
-from ptxmm.syntax.lit_memory import Memory, memory
+from ptxmm.syntax.lit_memory import Memory
 from ptxmm.syntax.lit_parse import tree
 from ptxmm.syntax.lit_places import Layout, Written, seats, written
 from ptxmm.syntax.lit_question import Finals, conventions, hardware, launches, unquoted
