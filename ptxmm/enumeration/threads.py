@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
-from ptxmm.arith import U32, atomic, signed, wrap
+from ptxmm.arith import U32, wrap
+from ptxmm.enumeration.accesses import atomic_operation, load, store
 from ptxmm.enumeration.asynchronous import perform
 from ptxmm.enumeration.copies import Flight
 from ptxmm.enumeration.expressions import evaluate
 from ptxmm.enumeration.legs import MAP, Undefined, place
-from ptxmm.enumeration.memory import Spot, locate
+from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.path import NONE, Arrival, Path, Step
 from ptxmm.enumeration.phases import NO_TOKENS, Tokens
 from ptxmm.enumeration.pieces import Pieces
@@ -31,11 +32,9 @@ from ptxmm.program import (
     Label,
     Load,
     Nop,
-    Object,
     Order,
     Program,
     ProxyFence,
-    Space,
     Statement,
     Store,
     Thread,
@@ -43,7 +42,6 @@ from ptxmm.program import (
     registers,
 )  # fmt: skip
 
-OUTSIDE = "accesses memory outside every object or misaligned"
 Values = Callable[[Spot], Sequence[int]]
 
 
@@ -178,11 +176,11 @@ class Runner:
             case Assign(dst=dst, value=value):
                 self.write(dst, self.value(value), self.flows(value), item.guard)
             case Load():
-                self.load(item, partial(base, kind="R", order=item.order, scope=item.scope))
+                load(self, item, partial(base, kind="R", order=item.order, scope=item.scope))
             case Store():
-                self.store(item, partial(base, kind="W", order=item.order, scope=item.scope))
+                store(self, item, partial(base, kind="W", order=item.order, scope=item.scope))
             case Atomic():
-                self.atomic(item, partial(base, scope=item.scope))
+                atomic_operation(self, item, partial(base, scope=item.scope))
             case Fence():
                 self.steps.append(base(kind="F", order=item.order, scope=item.scope))
             case ProxyFence():
@@ -224,74 +222,6 @@ class Runner:
         self.regs[dst] = wrap(value, self.thread.types.get(dst, U32).bits)
         self.sources[dst] = reads
 
-    def spots(self, item: Load | Store | Atomic, elements: int) -> list[Spot]:
-        """The bytes of each lane of each element, or none with `trouble` where the access is undefined."""
-        start, lane = self.value(item.address), item.type.lane
-        whole = item.type.size * elements
-        first = locate(self.program, start, whole, whole)
-        reason = wrong(self.program.physical(first.object), self.thread, item) if first else OUTSIDE
-        if first is None or reason:
-            self.trouble = self.told(item, reason)
-            return []
-        return [replace(first, offset=first.offset + at, size=lane.size) for at in range(0, whole, lane.size)]
-
-    def load(self, item: Load, base: partial[Step]) -> None:
-        spots = self.spots(item, len(item.dst))
-        base = partial(base, addr=self.flows(item.address), type=item.type.lane)
-        first = len(self.steps)
-        for spot in spots:
-            self.steps.append(base(spot=spot, value=self.choose(self.values(spot))))
-        if spots:
-            self.collect(item, first)
-
-    def collect(self, item: Load | Atomic, first: int) -> None:
-        """Put the values read by the steps from `first` on into the destination registers."""
-        lanes, lane = item.type.lanes, item.type.lane
-        reads = [at for at in range(first, len(self.steps)) if self.steps[at].kind == "R"]
-        for index, dst in enumerate(item.dst):
-            if dst is None:
-                continue
-            own = reads[index * lanes : (index + 1) * lanes]
-            value = sum(self.steps[at].value << lane.bits * i for i, at in enumerate(own))
-            wide = signed(value, item.type.bits) if item.type.signed else value
-            self.write(dst, wide, frozenset(own), item.guard)
-
-    def store(self, item: Store, base: partial[Step]) -> None:
-        lanes, lane = item.type.lanes, item.type.lane
-        base = partial(base, addr=self.flows(item.address), type=lane)
-        for at, spot in enumerate(self.spots(item, len(item.values))):
-            source = item.values[at // lanes]
-            value = wrap(self.value(source) >> lane.bits * (at % lanes), lane.bits)
-            self.steps.append(base(spot=spot, value=value, data=self.flows(source)))
-
-    def atomic(self, item: Atomic, base: partial[Step]) -> None:
-        lanes, lane, first = item.type.lanes, item.type.lane, len(self.steps)
-        acquires = item.order in (Order.ACQUIRE, Order.ACQ_REL)
-        releases = item.order in (Order.RELEASE, Order.ACQ_REL)
-        each = len(item.operands) // len(item.dst)
-        base = partial(base, addr=self.flows(item.address), type=lane)
-        for at, spot in enumerate(self.spots(item, len(item.dst))):
-            operands = item.operands[at // lanes * each : (at // lanes + 1) * each]
-            given = tuple(wrap(self.value(one) >> lane.bits * (at % lanes), lane.bits) for one in operands)
-            old = self.choose(self.values(spot))
-            order = Order.ACQUIRE if acquires else Order.RELAXED
-            self.steps.append(base(kind="R", spot=spot, value=old, order=order))
-            new = atomic(item.op, old, given, lane)
-            if new is None and self.program.conventions.failed_cas_writes:
-                new = old
-            if new is not None:
-                order = Order.RELEASE if releases else Order.RELAXED
-                partner = len(self.steps) - 1
-                data, ctrl = NONE.union(*(self.flows(one) for one in operands)), base.keywords["ctrl"]
-                if item.op == "cas":
-                    ctrl = ctrl | {partner}
-                elif item.op != "exch":
-                    data = data | {partner}
-                write = base(kind="W", spot=spot, value=new, order=order, data=data, ctrl=ctrl, partner=partner)
-                self.steps.append(write)
-        if not self.trouble:
-            self.collect(item, first)
-
     def barrier(self, item: Barrier, base: partial[Step]) -> None:
         count = self.value(item.count) if item.count is not None else None
         pred = item.pred is not None and self.value(item.pred) != 0
@@ -318,13 +248,3 @@ def results(program: Program, thread: Thread, item: Barrier) -> tuple[int, ...]:
         ):  # fmt: skip
             sums |= {total + weight(other) for total in sums}
     return tuple(sorted(sums))
-
-
-def wrong(thing: Object, thread: Thread, item: Load | Store | Atomic) -> str:
-    """Why an access of an object is undefined, or nothing."""
-    if thing.space in (Space.CONST, Space.PARAM) and not isinstance(item, Load):
-        return "writes to constant memory"
-    here, owner = thread.place, thing.owner
-    if owner is not None and (here.kernel, here.device, here.cluster) != (owner.kernel, owner.device, owner.cluster):
-        return "accesses the shared memory of another cluster"
-    return ""
