@@ -114,6 +114,14 @@ def test_teams_units_and_rounds_multiply_and_partners_sit_in_different_ctas() ->
     assert states(counted) == {(0, 0), (0, 1), (1, 1)}
 
 
+@pytest.mark.parametrize(("code", "found"), [("r1 = 5;", {(0, 5), (1, 5)}), ("r1 = r0;", {(0, 0), (1, 1)})])
+def test_a_register_has_what_was_last_written_to_it_however_it_was_loaded_before(
+    code: str, found: set[tuple[int, int]]
+) -> None:
+    (counted,) = seen(only(MP.replace("[x]; }\nexists", f"[x]; {code} }}\nexists")), warps=2)
+    assert states(counted) == found
+
+
 def test_launches_go_on_where_the_last_one_ended() -> None:
     (counted,) = seen(only(MP), launches=3, passes=2, warps=1)
     assert counted.instances == 3 * 2 * 32
@@ -275,6 +283,34 @@ def test_an_address_is_shown_as_the_test_knows_it_however_it_came_into_memory(co
     (counted,) = seen(test, warps=1)
     assert states(counted) == {(at, at)}
     assert counted.holding == counted.instances
+
+
+@pytest.mark.parametrize(("code", "name", "offset"), [
+    (".reg .u64 r = &x;", "x", 0),
+    (".reg .u64 r = &w;", "w", 0),
+    ("mov.u64 r, &w;", "w", 0),
+    ("mov.u64 r, &x; add.u64 r, r, 4;", "x", 4),
+])  # fmt: skip
+def test_an_address_that_a_register_has_from_the_start_of_a_view_or_behind_an_object_is_shown_so(
+    code: str, name: str, offset: int
+) -> None:
+    threads = f"thread A @ d0.c0.b0 {{ {code} }}\nthread B @ d0.c1.b1 {{ st.weak.u32 [x], 1; }}"
+    test = only(f"ptx points\n.global .u32 x;\n.alias w = x;\n{threads}\nexists (A.r == 1)")
+    assert states(seen(test, warps=1)[0]) == {(test.address(Addr(name, offset)),)}
+
+
+@pytest.mark.parametrize("code", [
+    "sub.u64 r, p, q;",
+    ".reg .u32 r; cvt.u32.u64 r, p;",
+    "cvt.u32.u64 l, p; st.weak.u32 [x], l; ld.weak.u32 r, [x];",
+    "sub.u64 d, p, q; st.weak.u64 [z], d; ld.weak.u64 r, [z];",
+])  # fmt: skip
+def test_a_final_value_that_was_computed_from_addresses_of_global_memory_is_refused(code: str) -> None:
+    thread = f"thread A @ d0.c0.b0 {{ mov.u64 p, &x; mov.u64 q, &y; {code} }}"
+    with pytest.raises(Unsupported, match="computed from addresses"):
+        kernel(only(f"ptx far\n.global .u32 x; .global .u32 y; .global .u64 z;\n{thread}\nexists (A.r == 1)"))
+    compared = thread.replace(code, ".reg .pred r; setp.lt.u64 r, p, q; @r st.weak.u32 [x], 1;")
+    assert kernel(only(f"ptx near\n.global .u32 x; .global .u32 y;\n{compared}\nexists (A.r == 1)"))
 
 
 def test_a_thread_sleeps_as_long_as_a_number_a_register_or_an_expression_says() -> None:

@@ -126,6 +126,7 @@ class Body(Kept):
                 holds = code.value(cond, PREDICATE, self.leaf)
                 add(f"@!{holds} mov.b32 status{self.number}, {FILTERED}")
             case Assign(dst=dst, value=value):
+                self.decodes = [each for each in self.decodes if each[1] != dst]
                 bits = width(self.type_of(dst))
                 kind = "pred" if bits == PREDICATE else f"b{bits}"
                 add(f"{when}mov.{kind} {self.register(dst)}, {code.value(value, bits, self.leaf)}")

@@ -8,12 +8,13 @@ from ptxmm.gpu.body import Body, decoded
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.columns import Column, column_type, columns
 from ptxmm.gpu.epochs import Initial, epochs, one_writer_each
-from ptxmm.gpu.initial import global_objects, host_of, maps
+from ptxmm.gpu.initial import host_of, maps
 from ptxmm.gpu.kept import ALWAYS_KEPT
 from ptxmm.gpu.layout import WARP, Layout, layout
-from ptxmm.gpu.short import given, short_addresses, shown_addresses
+from ptxmm.gpu.short import short_addresses, shown_addresses
+from ptxmm.gpu.shown import ensure_shown, has_addresses, shown
 from ptxmm.gpu.views import address_lines
-from ptxmm.program import Addr, AsyncCopy, AsyncStore, Expr, FinalMem, FinalReg, Program, ProxyFence, Space, leaves
+from ptxmm.program import Addr, AsyncCopy, AsyncStore, FinalMem, FinalReg, Program, ProxyFence, Space
 
 LANE_SHIFT = 5
 """How far the lanes of one role are turned against those of the role before."""
@@ -36,6 +37,8 @@ class Results:
             isinstance(s, AsyncCopy | AsyncStore | ProxyFence) for thread in program.threads for s in thread.body
         )
         self.kernel_maps = bool(maps(program))
+        ensure_shown(program)
+        self.points = has_addresses(program)
         short, self.windows = short_addresses(program), shown_addresses(program)
         self.bodies = [
             Body(program, self.layout, number, self.code, short, self.initial) for number in range(len(program.threads))
@@ -197,32 +200,17 @@ class Results:
     def own(self, body: Body, column: Column) -> tuple[str, ...]:
         """The words of a column that is a register of this thread."""
         assert isinstance(column, FinalReg)
-        bits, register = width(self.types[column]), body.register(column.reg)
-        return self.code.halves(register) if bits == 128 else (self.code.fitted(register, bits, 64),)
+        type_, register = self.types[column], body.register(column.reg)
+        if type_.bits == 128:
+            return self.code.halves(register)
+        return (self._named(self.code.fitted(register, width(type_), 64), type_),)
 
     def own_status(self, body: Body) -> str | None:
         return f"status{body.number}" if body.judged else None
 
     def _named(self, value: str, type_: Type) -> str:
         """An address of this copy as the number that the test knows it by."""
-        if type_.bits != 64 or not self._points():
-            return value
-        code, plain = self.code, global_objects(self.program)
-        result = code.fresh(64)
-        code.add(f"mov.u64 {result}, {value}")
-        for place, item in enumerate(plain):
-            start, distance, inside = code.fresh(64), code.fresh(64), code.fresh(PREDICATE)
-            code.add(f"mad.lo.s64 {start}, array, {place}, here", f"sub.s64 {distance}, {value}, {start}")
-            code.add(f"setp.lt.u64 {inside}, {distance}, {item.size}")
-            code.add(f"@{inside} add.s64 {result}, {distance}, {self.program.address(Addr(item.name))}")
-        return result
-
-    def _points(self) -> bool:
-        """Whether the test has addresses as values."""
-        program = self.program
-        values: list[Expr] = [value for item in program.objects for value in item.init]
-        values += [value for thread in program.threads for statement in thread.body for value in given(statement)]
-        return any(isinstance(leaf, Addr) for value in values for leaf in leaves(value))
+        return shown(self.code, self.program, value) if type_.bits == 64 and self.points else value
 
     def worst(self) -> str:
         """How the round ended: left out if a thread says so, else stuck if one was."""
