@@ -59,6 +59,11 @@ RUN = Run(
 
 def test_a_run_reads_back_as_it_was_written() -> None:
     assert from_line(to_line(RUN), HERE) == RUN
+    assert from_line(to_line(replace(RUN, gpus=2)), HERE).gpus == 2
+
+
+def test_a_run_of_a_log_that_says_nothing_of_gpus_had_one() -> None:
+    assert from_line(to_line(RUN).replace('"gpus":1,', ""), HERE) == RUN
 
 
 def test_a_log_may_be_compressed(tmp_path: Path) -> None:
@@ -107,6 +112,7 @@ def test_counts_add_up_or_not() -> None:
         (to_line(RUN).replace('"format":1', '"format":2'), "format 2"),
         (to_line(RUN).replace("ptx MP", "ptx LB"), "hash differs"),
         (to_line(RUN).replace('"seed"', '"sead"'), "no line of a log"),
+        (to_line(RUN).replace('"gpus":1', '"gpus":0'), "no line of a log"),
         ("[" * 20_000, "no line of a log"),
     ],
 )

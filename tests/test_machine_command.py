@@ -100,6 +100,7 @@ def test_a_test_of_two_devices_runs_where_there_are_two_gpus(start: Start) -> No
         assert one.counted.adds_up
         assert not one.counted.holding
     assert run.control is not None
+    assert [run.gpus, plain.gpus] == [2, 1]
     assert run.counted is not None
     assert run.control.counted.instances == run.counted.instances
     (alone,) = told(start(devices=1), apart)

@@ -157,6 +157,7 @@ class Run:
 
     `text` is the test as `ptxmm show --as lit` prints it, `hash` that of the text. `condition` is the formula with its
     quantifier, as printed; `columns` name the registers and memory of an outcome, as `A.r0` and `x`, with `types`.
+    `gpus` is how many GPUs it needs: `device` and those behind it.
     """
 
     test: str
@@ -169,6 +170,7 @@ class Run:
     profile: Profile
     seed: int
     device: Device | None = None
+    gpus: int = 1
     counted: Counted | None = None
     control: Control | None = None
     tried: tuple[str, ...] = ()
@@ -242,7 +244,9 @@ def from_line(line: str, at: Span) -> Run:
 
 
 def _ensure_sound(run: Run) -> None:
-    """Counts and bit patterns are numbers from 0 on, one pattern for each column."""
+    """Counts and bit patterns are numbers from 0 on, one pattern for each column; there is a GPU."""
+    if run.gpus < 1:
+        raise ValueError("it ran on no GPU")
     for counted in (run.counted, run.control.counted if run.control is not None else None):
         if counted is None:
             continue

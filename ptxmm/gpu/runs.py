@@ -14,6 +14,7 @@ from ptxmm.errors import PtxmmError
 from ptxmm.gpu.columns import column_name, column_type, columns
 from ptxmm.gpu.controls import Control as Weaker
 from ptxmm.gpu.counting import Tally, counted
+from ptxmm.gpu.devices import devices_of
 from ptxmm.gpu.jobs import Done, Job, Played
 from ptxmm.gpu.kernel import Kernel, entry
 from ptxmm.gpu.log import Audit, Control, Counted, Profile, Run, uncounted
@@ -133,6 +134,7 @@ class _Runs:
             profile=profile,
             seed=self.wish.seed,
             device=self.session.device,
+            gpus=len(devices_of(program)) or 1,
             ptxmm=__version__,
         )
 
