@@ -111,7 +111,10 @@ class Tiles:
 
     def _boxed(self, statement: AsyncCopy, guard: Lit, name: str, shape: Shape, literal: Lit,
                address: Table) -> Iterator[Leg]:  # fmt: skip
-        """The ways of a box: in the array from each address that the map may hold, and beside it nothing but zeros."""
+        """The ways of a box: in the array from each address that the map may hold, and beside it nothing but zeros.
+
+        What a store may write behind the end of a row is a choice for each row.
+        """
         walk, accesses = self.walk, self.walk.accesses
         loads = statement.destination is not None
         inside = statement.destination if statement.destination is not None else statement.source
@@ -125,10 +128,11 @@ class Tiles:
             reason = f"has a box that begins in the middle of {tensor_maps.INNER} bytes of its first dimension"
             walk.undefined(statement, self.logic.both(guard, literal), reason)
             return
-        found = stretches(shape, corner)
+        found = stretches(shape, corner, stores=not loads)
         if loads and tensor_maps.fills(self.program) and any(one.there is None for one in found):
             raise Undecided(walk.tell(statement, "may fill its box with what `.fill_mode` says, which is not followed"))
         near = accesses.spots(statement, inside, self.logic.both(guard, literal), shape.bytes, ALIGNED, writes=loads)
+        written = {one: self.walk.free() if one.padding else 1 for one in found}
         for one, (box, virtual, offset, here) in product(found, near):
             beside = (box, virtual, offset + one.at, 1)
             if one.there is None:
@@ -136,14 +140,15 @@ class Tiles:
                     yield Leg(beside, beside, one.bytes, self.logic.both(literal, here), zeros=True)
                 continue
             for value, chosen in address.items():
-                where = self.logic.conj((literal, here, chosen))
+                where = self.logic.conj((literal, here, chosen, written[one]))
                 if value % tensor_maps.INNER:
                     reason = f"goes through `{name}` to an array whose address is no multiple of {tensor_maps.INNER}"
                     self.walk.undefined(statement, self.logic.both(guard, where), reason)
                     continue
                 item, alias, place = accesses.resolve(value + one.there)
                 if item is None or not 0 <= place <= item.size - one.bytes:
-                    reason = f"goes through `{name}` to bytes outside every object"
+                    rest = "may write behind the end of a row, to fill 16 bytes, and so " if one.padding else ""
+                    reason = f"{rest}goes through `{name}` to bytes outside every object"
                     self.walk.undefined(statement, self.logic.both(guard, where), reason)
                     continue
                 far = (item.name, alias, place, 1)

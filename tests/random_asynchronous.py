@@ -165,6 +165,30 @@ TILES = Scene(
     ),
     ("a", "s"),
 )  # fmt: skip
+PADDING = Scene(
+    """.shared @ d0.c0.b0 .mbarrier m({count});
+    .shared @ d0.c0.b0 .u32 s[8] = {{1, 2, 3, 4, 5, 6, 7, 8}};
+    .global .u32 a[16];
+    .global .u32 b[5];
+    .global .tensormap D -> a dims(6, 2) box(4, 2) strides(32){acquired};
+    .global .tensormap E -> b dims(5) box(8) acquired;
+    .global .u32 f;""",
+    ("d0.c0.b0", "d0.c0.b0", "d0.c1.b1"),
+    (
+        "@01 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {4, 0}], [s];" + GROUPS[1],
+        "@01 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {4, 1}], [s];" + GROUPS[1],
+        "@01 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {4, 1}], [s];" + GROUPS[2],
+        "@01 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [D, {4, 1}], [s];" + GROUPS[1],
+        "@01 cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [E, {0}], [s];" + GROUPS[1],
+        "@01 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 32; cp.async.bulk.tensor.2d.shared::cta.global.tile"
+        ".mbarrier::complete_tx::bytes [s], [D, {4, 0}], [m]; " + WAITS[0],
+        "@01 ld.weak.shared::cta.u32 r, [s+8];", "@01 st.weak.shared::cta.u32 [s+8], 9;",
+        "ld.weak.global.u32 r, [a+56];", "ld.relaxed.gpu.global.u32 r, [a+56];", "st.weak.global.u32 [a+24], 3;",
+        "st.relaxed.gpu.global.u32 [a+60], 3;", "atom.relaxed.gpu.global.add.u32 r, [a+56], 1;", *FLAG,
+        "tensormap.replace.tile.global_dim.global.b1024.b32 [D], 0, 7;", "bar.sync 0;", "fence.proxy.async;",
+    ),
+    ("a[6]", "a[14]", "a[15]"),
+)  # fmt: skip
 KERNELS = Scene(
     """.shared @ k0.d0.c0.b0 .u32 s[4] = {{1, 0, 0, 0}};
     .shared @ k1.d0.c1.b1 .mbarrier m({count});
@@ -256,7 +280,7 @@ TRIGGERS = Scene(
     ("x",),
     ("launch k1 dependent k0;",),
 )  # fmt: skip
-SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, TILES, KERNELS, LIVES, LANES)
+SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, TILES, PADDING, KERNELS, LIVES, LANES)
 
 
 def fits(move: str, number: int) -> str:

@@ -18,6 +18,7 @@ from random_asynchronous import (
     LIVES,
     MAPS,
     ONE_CTA,
+    PADDING,
     TILES,
     TRIGGERS,
     asynchronous,
@@ -47,7 +48,7 @@ SMALL = (
 READINGS = ("ptx-9.4", "ptx-9.4-strict", "ptx-9.4-literal")
 SCENES = {
     "one CTA": ONE_CTA, "cp.async": GENERIC, "cluster": CLUSTER, "tensor maps": MAPS, "tiles": TILES,
-    "kernels": KERNELS,
+    "padding": PADDING, "kernels": KERNELS,
     "lives": LIVES, "lanes": LANES, "made anew": ANEW, "triggers": TRIGGERS,
 }  # fmt: skip
 ASKED = Options(frozenset({"outcome", "race", "undefined", "hang"}), bound=2, timeout=20.0)

@@ -37,6 +37,16 @@ thread A @ d0.c0.b0 {
 }
 locations [a[0]; a[4]]
 """
+PADDED = """ptx padded
+.global .u32 a[24];
+.global .tensormap D -> a dims(5, 2) box(8, 2) strides(48) acquired;
+.shared @ d0.c0.b0 .u32 s[16] = {1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0, 0, 0};
+thread A @ d0.c0.b0 {
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {4, 0}], [s];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+}
+locations [a[4]; a[5]; a[6]; a[7]; a[8]; a[16]; a[17]; a[18]; a[19]; a[20]]
+"""
 GIVEN = """ptx given
 .global .u32 other;
 .global .u32 a[4];
@@ -78,6 +88,10 @@ def test_a_box_is_loaded_row_by_row_with_zeros_for_what_lies_outside_the_array(n
     text = LOADED % (listed(tuple(range(1, 49))), dims, shape.bytes, len(corner), listed(corner), shown)
     expected = tuple(0 if at is None else at // 4 + 1 for at in elements(shape, corner))
     assert states(seen(only(text), warps=1, passes=1)[0]) == {expected}
+
+
+def test_a_store_fills_the_last_16_bytes_of_a_row_and_writes_nothing_behind_them() -> None:
+    assert states(seen(only(PADDED), warps=1, passes=1)[0]) == {(1, 2, 3, 4, 0, 5, 6, 7, 8, 0)}
 
 
 @pytest.mark.parametrize(("kind", "larger"), [("u32", 0xFFFFFFFF), ("s32", 5)])

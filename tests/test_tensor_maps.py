@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
+from types import ModuleType
 
+import pytest
+from building import model
 from hypothesis import given
 from hypothesis import strategies as some
 
+from ptxmm import check, enumeration
 from ptxmm.boxes import stretches
-from ptxmm.enumeration.tiles import elements
+from ptxmm.enumeration.tiles import behind, elements
+from ptxmm.options import Options
+from ptxmm.program import Program
 from ptxmm.syntax.lit import read
 from ptxmm.tensor_maps import FIRST, WORDS, Shape, shape_of
 
@@ -47,6 +53,82 @@ def test_stretches_are_as_long_as_they_may_be_and_leave_no_gap(box: tuple[Shape,
     assert [one.at for one in found] == [sum(o.bytes for o in found[:n]) for n in range(len(found))]
     for one, other in pairwise(found):
         assert other.there != (None if one.there is None else one.there + one.bytes)
+
+
+@given(boxes())
+def test_a_store_may_reach_what_shares_16_bytes_with_the_end_of_a_row(box: tuple[Shape, tuple[int, ...]]) -> None:
+    shape, (first, *others) = box
+    corner = (first - first % 4, *others)
+    found = stretches(shape, corner, stores=True)
+    padding = [(one.at // 4, one.there, one.bytes // 4) for one in found if one.padding]
+    assert padding == list(behind(shape, corner))
+    inside = [None if one.there is None or one.padding else one.there + k for one in found for k in range(one.bytes)]
+    assert inside == [at if at is None else at + k for at in elements(shape, corner) for k in range(4)]
+
+
+def test_a_store_reaches_nothing_else_where_rows_end_at_a_multiple_of_16_bytes() -> None:
+    assert not any(one.padding for one in stretches(Shape(4, (8, 4), (8, 2), (32,)), (4, 3), stores=True))
+    assert not any(one.padding for one in stretches(Shape(4, (6, 4), (4, 2), (32,)), (0, 0), stores=True))
+    assert not any(one.padding for one in stretches(Shape(4, (6, 4), (4, 2), (32,)), (8, 0), stores=True))
+
+
+PADDED = """ptx padded
+.global .%s a[%d] = {%s};
+.global .tensormap D -> a dims(%s) box(%s)%s acquired;
+.shared @ d0.c0.b0 .%s s[32] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+thread A @ d0.c0.b0 {
+    %s.shared::cta%s.tile.bulk_group [D, {%s}], [s];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+}
+locations [%s]
+"""
+STORE, ADD = ("cp.async.bulk.tensor.%dd.global", ""), ("cp.reduce.async.bulk.tensor.%dd.global", ".add")
+CHECKED = Options(frozenset({"race", "undefined"}))
+ENGINES = pytest.mark.parametrize("engine", [check, enumeration], ids=["solver", "enumeration"])
+
+
+def padded(copy: tuple[str, str], dims: str, box: str, corner: str, shown: str, size: int, strides: str = "",
+           kind: str = "u32") -> Program:  # fmt: skip
+    """A store or a reduction of a box, and some elements of the array afterwards, which are 100 before."""
+    name, op = copy
+    (program,) = read(PADDED % (kind, size, ", ".join(["100"] * size), dims, box, strides, kind,
+                                name % (corner.count(",") + 1), op, corner, shown), "padded.lit")  # fmt: skip
+    return program
+
+
+def finals(engine: ModuleType, program: Program) -> set[tuple[int, ...]]:
+    found = engine.outcomes(program, model("ptx-9.4"), Options())
+    assert found.complete
+    return {state.values for state in found.states}
+
+
+@ENGINES
+@pytest.mark.parametrize(("copy", "rows"), [
+    (STORE, ({(2, 3, 4), (100, 100, 100)}, {(10, 11, 12), (100, 100, 100)})),
+    (ADD, ({(102, 103, 104), (100, 100, 100)}, {(110, 111, 112), (100, 100, 100)})),
+], ids=["store", "reduction"])  # fmt: skip
+def test_each_row_may_be_written_up_to_16_bytes_or_end_where_the_array_does(
+    engine: ModuleType, copy: tuple[str, str], rows: tuple[set[tuple[int, ...]], ...]
+) -> None:
+    program = padded(copy, "5, 2", "8, 2", "4, 0", "a[5]; a[6]; a[7]; a[17]; a[18]; a[19]", 24, " strides(48)")
+    assert finals(engine, program) == {one + other for one, other in product(*rows)}
+
+
+@ENGINES
+def test_bytes_fill_16_bytes_as_larger_elements_do(engine: ModuleType) -> None:
+    program = padded(STORE, "18", "32", "0", "a[17]; a[18]; a[31]", 32, kind="u8")
+    assert finals(engine, program) == {(0, 0, 0), (0, 100, 100)}
+
+
+@ENGINES
+@pytest.mark.parametrize(("size", "undefined"), [(7, "yes"), (8, "no")])
+def test_a_store_that_may_write_behind_an_object_is_undefined(engine: ModuleType, size: int, undefined: str) -> None:
+    program = padded(STORE, "5", "8", "0", "a[4]", size)
+    result = engine.check(program, model("ptx-9.4"), CHECKED)
+    assert result.undefined.verdict == undefined
+    if size == 7:
+        assert "may write behind the end of a row, to fill 16 bytes" in result.undefined.why
+    assert finals(engine, program) == {(5,)}
 
 
 def test_every_field_of_every_dimension_has_a_word_of_its_own() -> None:

@@ -77,7 +77,9 @@ def copy(runner: Runner, item: AsyncCopy, base: Base) -> None:
         for word, spot in spots.items():
             words[word] = runner.choose(runner.values(spot))
             runner.steps.append(late(kind="R", spot=spot, value=words[word], type=FIELD, via=Proxy.TENSORMAP))
-        ways, size = boxed(program, thread, item, value, declared, words)
+        box = boxed(program, thread, item, value, declared, words)
+        written = [rest.leg(program, thread, item) for rest in box.rests if runner.choose((0, 1))]
+        ways, size = [*box.ways, *written], box.bytes
         late = partial(late, addr=described | runner.flows_of(operands(item)))
     mask = value(item.multicast) if item.multicast is not None else None
     for way in ways:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -115,9 +116,13 @@ class Way:
             for found in product(*(self.table(spot) for spot in spots.values())):
                 words = dict(zip(spots, found, strict=True))
                 try:
-                    ways += boxed(self.program, self.thread, item, self.value, declared, words)[0]
+                    box = boxed(self.program, self.thread, item, self.value, declared, words)
                 except Undefined:
                     continue
+                ways += box.ways
+                for rest in box.rests:
+                    with suppress(Undefined):
+                        ways.append(rest.leg(self.program, self.thread, item))
         for way in ways:
             for target in spread(self.program, self.thread, mask, way.target):
                 self.move(replace(way, target=target), described, item)

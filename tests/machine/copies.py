@@ -181,9 +181,9 @@ class Map:
         return struct.pack("<16Q", *words)
 
     def moves(self, corner: tuple[int, ...], near: int, *, out: bool) -> list[Move]:
-        """What a copy of a box moves from the array to shared memory at `near`, or out of there."""
+        """What a copy of a box moves from the array to shared memory at `near`, or out of there, with padding."""
         found = []
-        for each in stretches(self.shape, corner):
+        for each in stretches(self.shape, corner, stores=out):
             there = self.address + (each.there or 0)
             if out and each.there is not None:
                 found.append(Move(near + each.at, there, each.bytes, each.bytes))
