@@ -141,13 +141,8 @@ def spelled(row: Row, depth: int) -> Iterator[tuple[str, Requirement]]:
         yield from ((line, need) for line in lines(mnemonic))
 
 
-@pytest.mark.parametrize("row", REAL, ids=lambda row: row.name)
-def test_ptxas_assembles_every_form(row: Row, tmp_path: Path) -> None:
-    assert assemble_all(spelled(row, 1), tmp_path) == {}
-    newer = [mnemonic for mnemonic in forms(row, 1) if form_of(mnemonic).requirement[0] > newest()]
-    if newer:
-        version = "{}.{}".format(*newest())
-        pytest.skip(f"all forms up to PTX {version} assemble; newer than this ptxas: {' '.join(newer)}")
+def test_ptxas_assembles_every_form(tmp_path: Path) -> None:
+    assert assemble_all((pair for row in REAL for pair in spelled(row, 1)), tmp_path) == {}
 
 
 def test_ptxas_takes_qualifiers_in_any_order_where_the_table_does(tmp_path: Path) -> None:
@@ -163,6 +158,10 @@ def test_ptxas_takes_qualifiers_in_any_order_where_the_table_does(tmp_path: Path
 @pytest.mark.parametrize("row", REAL, ids=lambda row: row.name)
 def test_ptxas_assembles_every_pair_of_qualifiers(row: Row, tmp_path: Path) -> None:
     assert assemble_all(spelled(row, 2), tmp_path) == {}
+    newer = [mnemonic for mnemonic in forms(row, 1) if form_of(mnemonic).requirement[0] > newest()]
+    if newer:
+        version = "{}.{}".format(*newest())
+        pytest.skip(f"all forms up to PTX {version} assemble; newer than this ptxas: {' '.join(newer)}")
 
 
 def test_ptxas_assembles_what_statements_are_written_as(tmp_path: Path) -> None:
