@@ -1,6 +1,6 @@
 """What a recorded log of the library says, and the page that tells it: `scripts/hardware-page` makes both.
 
-`standings.json` holds what `ptxmm compare` says of the log under `ptx-9.4`; of a test that uses the generic proxy alone
+`standings.json` holds what `ptxmm compare` says of the log; of a test that uses the generic proxy alone
 across CTAs also what `h200.cat` says, a presumption of what the chip does. `reasons.json` has the reasons for what was
 not seen although it is allowed, and not exercised, by names of tests with `*`.
 """
@@ -26,7 +26,8 @@ ROOT = Path(__file__).parent.parent
 HARDWARE = ROOT / "tests" / "hardware"
 LOG, STANDINGS = HARDWARE / "h200-library.jsonl.gz", HARDWARE / "standings.json"
 REASONS, FINDINGS, PRESUMED = HARDWARE / "reasons.json", HARDWARE / "findings.json", HARDWARE / "h200.cat"
-MODEL = "ptx-9.4"
+MODEL = None
+"""The model that is asked where none is named: `ptx-9.4`, or an older one where that lacks a proxy."""
 
 ORDER = (
     "agree", "allowed, seen", "hung, as it may", "allowed, not seen", "not exercised", "undefined", "unsupported here",
@@ -104,9 +105,10 @@ def digest(log: Path) -> str:
     return hashlib.sha256(log.read_bytes()).hexdigest()
 
 
-def compared(log: Path, model: str | Path, *options: str | Path) -> list[dict[str, Any]]:
+def compared(log: Path, model: Path | None, *options: str | Path) -> list[dict[str, Any]]:
     """What `ptxmm compare` says, as it prints it for programs."""
-    command = [sys.executable, "-m", "ptxmm", "compare", "-m", model, "--format", "json", *options, log]
+    models = ["-m", model] if model is not None else []
+    command = [sys.executable, "-m", "ptxmm", "compare", *models, "--format", "json", *options, log]
     found = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if not found.stdout:
         raise SystemExit(found.stderr)
