@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CODES = """\b
 Exit codes:
-  0  every test ran, or was skipped for a reason that is told
+  0  every test ran; where one was skipped, hung or failed, the reason is told
   2  there is no GPU or no CuPy, or a test or the command line cannot be read
 """
 
@@ -182,8 +182,9 @@ class _Log:
 
     def close(self) -> None:
         """End the log."""
-        if self.stream is not None:
-            self.stream.close()
+        if self.stream is not None and self.path is not None:
+            with writing(self.path):
+                self.stream.close()
 
 
 def _opened(log: Path) -> TextIO:

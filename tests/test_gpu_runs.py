@@ -11,14 +11,17 @@ from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
+from runs import mp, ran
 
 from ptxmm.cli import cli
+from ptxmm.cli_run import _Log
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu import assembler, audit, child, device
 from ptxmm.gpu.counting import Tally, counted
@@ -445,3 +448,22 @@ def test_a_launch_that_failed_is_told_though_its_event_never_is_over(monkeypatch
     gpu.cupy, gpu.beside = SimpleNamespace(cuda=SimpleNamespace(Event=Moment)), {}
     with pytest.raises(RuntimeError, match="misaligned address"):
         gpu.wait()
+
+
+def test_a_process_whose_command_was_killed_ends_in_the_middle_of_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = Pipe()
+    here.close()
+    ended: list[int] = []
+    monkeypatch.setattr("os._exit", ended.append)
+    child._receive(there, cast("child.Loader", None), SimpleQueue())
+    assert ended == [1]
+
+
+def test_a_log_that_does_not_fit_is_told_with_its_name() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    log = _Log(Path("/dev/full"))
+    with pytest.raises(PtxmmError, match="/dev/full: cannot be written"):
+        log.add([ran(mp("relaxed"), {(1, 0): 3})])
+    with pytest.raises(PtxmmError, match="/dev/full: cannot be written"):
+        log.close()

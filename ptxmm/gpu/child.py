@@ -116,12 +116,13 @@ class Loader:
 
 
 def _receive(jobs: Connection, loader: Loader, waiting: SimpleQueue[Job | None]) -> None:
+    """Take jobs; where nobody is left to answer, end in the middle of a launch."""
     try:
         while (job := jobs.recv()) is not None:
             loader(job.entry.text)
             waiting.put(job)
     except (EOFError, OSError):
-        pass
+        os._exit(1)
     waiting.put(None)
 
 
