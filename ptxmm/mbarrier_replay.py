@@ -8,8 +8,9 @@ from functools import cmp_to_key
 
 from ptxmm.events import Event
 from ptxmm.formula import Lit
+from ptxmm.mbarrier_sequence import Mbarrier
 from ptxmm.mbarrier_state import State, passes, step, token
-from ptxmm.mbarriers import Mbarrier, Mbarriers
+from ptxmm.mbarriers import Mbarriers
 from ptxmm.program import MbarrierWait
 
 

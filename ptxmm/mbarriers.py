@@ -8,44 +8,15 @@ completion of a copy) stands anywhere after what comes before its copy.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from ptxmm.events import Event, EventGraph
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_certain import certain
 from ptxmm.mbarrier_orders import Causality, Exchanges
 from ptxmm.mbarrier_reach import Reach
+from ptxmm.mbarrier_sequence import Found, Mbarrier, order, previous
 from ptxmm.mbarrier_state import Phase, State, fresh, misasked, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
-
-Found = dict[State, Lit]
-
-
-@dataclass
-class Mbarrier:
-    """The operations on one mbarrier: `before[i, j]` is the literal that `i` is earlier; `found` what each finds.
-
-    `lost` has the literal that an operation comes after one that PTX leaves undefined: then what it finds says nothing,
-    and no thread goes on from it because of a phase.
-    """
-
-    name: str
-    start: State
-    events: list[Event]
-    before: dict[tuple[int, int], Lit] = field(default_factory=dict)
-    found: dict[int, Found] = field(default_factory=dict)
-    phases: dict[int, dict[Phase, Lit]] = field(default_factory=dict)
-    lost: dict[int, Lit] = field(default_factory=dict)
-
-    @property
-    def changing(self) -> list[Event]:
-        """The operations that change the state."""
-        return [event for event in self.events if event.changes]
-
-    @property
-    def waits(self) -> list[Event]:
-        """The tests for the end of a phase."""
-        return [event for event in self.events if event.waits]
 
 
 class Mbarriers:
@@ -71,7 +42,7 @@ class Mbarriers:
         self.reach = certain(graph, starts, self.orders, causal=causal)
         for name, barrier in self.all.items():
             reach = self.reach[name]
-            self._order(barrier, reach)
+            order(barrier, reach, self.formulas, self.orders)
             self._follow(barrier, reach)
             self._undefined(barrier)
             for event in barrier.events:
@@ -82,61 +53,7 @@ class Mbarriers:
         item = self.graph.program.physical(event.virtual)
         return State() if item.mbarrier is None else fresh(item.mbarrier)
 
-    # --- order and states ---------------------------------------------------------------------------------------------
-
-    def _order(self, barrier: Mbarrier, reach: Reach) -> None:
-        """A literal for each pair, fixed where only one order is possible, and transitive among what is done.
-
-        What is certain of an operation that is not done must not pass from the one side of it to the other.
-        """
-        events, before, formulas = barrier.events, barrier.before, self.formulas
-        waits = {event.id for event in barrier.waits}
-        for place, later in enumerate(events):
-            for earlier in events[:place]:
-                if earlier.id in waits and later.id in waits and earlier.thread != later.thread:
-                    continue
-                literal = self._known(earlier, later, reach) or formulas.var()
-                before[earlier.id, later.id], before[later.id, earlier.id] = literal, -literal
-        self._transitive(barrier)
-
-    def _transitive(self, barrier: Mbarrier) -> None:
-        """Of three operations that are done, the order of the first and the last follows from the other two."""
-        before, formulas = barrier.before, self.formulas
-        known = {event.id: event for event in barrier.events}
-        uncertain = [pair for pair, literal in before.items() if pair[0] < pair[1] and abs(literal) != 1]
-        seen = set[tuple[int, int, int]]()
-        for pair in uncertain:
-            for other in known:
-                i, j, k = sorted((*pair, other))
-                if i == j or j == k or (i, j, k) in seen:
-                    continue
-                seen.add((i, j, k))
-                if (i, j) in before and (j, k) in before and (i, k) in before:
-                    first, last, whole = before[i, j], before[j, k], before[i, k]
-                    undone = (-known[i].guard, -known[j].guard, -known[k].guard)
-                    formulas.require(*undone, -first, -last, whole)
-                    formulas.require(*undone, first, last, -whole)
-
-    def _known(self, one: Event, other: Event, reach: Reach) -> Lit:
-        """TRUE or FALSE where one order of two operations is certain, else 0."""
-        if self._in_order(one, other):
-            return 1
-        if self.orders is not None and (one.id, other.id) in self.orders.before:
-            return 1
-        if self.orders is not None and (other.id, one.id) in self.orders.before:
-            return -1
-        if reach.earlier is None or reach.undefined:
-            return 0
-        may, must = reach.earlier[other.id]
-        if one.id not in may:
-            return -1
-        return 1 if one.id in must else 0
-
-    def _in_order(self, earlier: Event, later: Event) -> bool:
-        """Whether program order puts one operation of a thread before another; a completion comes after its start."""
-        if earlier.thread != later.thread or earlier.issue >= 0:
-            return False
-        return later.issue < 0 or earlier.id < later.issue
+    # --- states -------------------------------------------------------------------------------------------------------
 
     def _follow(self, barrier: Mbarrier, reach: Reach) -> None:
         """Each operation finds what the operation just before it left, unless that is undefined."""
@@ -149,9 +66,9 @@ class Mbarriers:
         left = {event.id: self._left(barrier, event) for event in changing}
         for event in barrier.events:
             mine, lost = barrier.found[event.id], barrier.lost[event.id]
-            for previous, literal in self._previous(barrier, event, reach):
-                given: Found = {barrier.start: 1} if previous is None else left[previous.id][0]
-                spoilt = -1 if previous is None else left[previous.id][1]
+            for former, literal in previous(barrier, event, reach, self.formulas):
+                given: Found = {barrier.start: 1} if former is None else left[former.id][0]
+                spoilt = -1 if former is None else left[former.id][1]
                 formulas.require(-event.guard, -literal, -spoilt, lost)
                 formulas.require(-event.guard, -literal, spoilt, -lost)
                 for state in given.keys() | mine.keys():
@@ -171,32 +88,6 @@ class Mbarriers:
             else:
                 parts.setdefault(after, []).append(literal)
         return {state: self.formulas.disj(lits) for state, lits in parts.items()}, self.formulas.disj(wrong)
-
-    def _previous(self, barrier: Mbarrier, event: Event, reach: Reach) -> list[tuple[Event | None, Lit]]:
-        """For each operation, and None for the start, the literal that it is the last change before an event."""
-        formulas, before = self.formulas, barrier.before
-        changing = [o for o in barrier.changing if o.id != event.id]
-        others = [o for o in changing if formulas.both(o.guard, before[o.id, event.id]) != -1]
-        always: frozenset[int] = frozenset()
-        if reach.earlier is not None and not reach.undefined:
-            always = reach.earlier[event.id][1] - reach.skipped
-        sure = [o for o in others if before[o.id, event.id] == 1 and (o.guard == 1 or o.id in always)]
-        found: list[tuple[Event | None, Lit]] = []
-        nothing = formulas.conj([-formulas.both(o.guard, before[o.id, event.id]) for o in others]) if not sure else -1
-        if nothing != -1:
-            found.append((None, nothing))
-        for one in others:
-            if any(before.get((one.id, o.id)) == 1 for o in sure):
-                continue
-            between = [
-                -formulas.conj((o.guard, before[one.id, o.id], before[o.id, event.id]))
-                for o in others
-                if o.id != one.id and before[one.id, o.id] != -1
-            ]
-            literal = formulas.conj((one.guard, before[one.id, event.id], *between))
-            if literal != -1:
-                found.append((one, literal))
-        return found
 
     # --- what follows from the states ---------------------------------------------------------------------------------
 
@@ -294,9 +185,9 @@ class Mbarriers:
         """The pairs of `mbnext`: an operation is the last change of an mbarrier before another operation."""
         for barrier in self.all.values():
             for event in barrier.events:
-                for previous, literal in self._previous(barrier, event, self.reach[barrier.name]):
-                    if previous is not None:
-                        yield previous.id, event.id, literal
+                for former, literal in previous(barrier, event, self.reach[barrier.name], self.formulas):
+                    if former is not None:
+                        yield former.id, event.id, literal
 
     def phases(self) -> Iterable[tuple[int, int, Lit]]:
         """The pairs of `phase`: from an arrival or completion in a phase to a wait that finds that phase complete."""
