@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import Seconds, colourful, cores, example, jobs_option, model_option, unicode
+from ptxmm.cli_options import Seconds, colourful, cores, example, jobs_option, once, unicode
 from ptxmm.cli_output import say
 from ptxmm.errors import PtxmmError
 from ptxmm.files import writing
@@ -36,10 +36,21 @@ Item = tuple[tuple["Run", ...], tuple[str, ...]]
 OLDER = ("ptx-7.5", "ptx-6.0")
 """The models with proxies that the default one has not: of textures, surfaces and constants."""
 
+OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".eps", ".ps", ".html")
+"""What somebody who names such a file expects, and does not get."""
+
+
+def _picture(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """A file that ends in .svg, or a folder; the name of a picture of another kind is no folder's."""
+    if path is not None and path.suffix.lower() in OTHER_PICTURES and not path.is_dir():
+        raise click.BadParameter(f"pictures are SVG: name a file that ends in .svg, or a folder, not {str(path)!r}.")
+    return path
+
 
 @click.command(epilog=example("ptxmm compare runs.jsonl", "ptxmm compare *.jsonl.gz", codes=CODES))
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True)
-@model_option
+@click.option("-m", "--model", "models", metavar="NAME|FILE.cat", multiple=True, callback=once,
+              help="Ask this model; may be repeated. Default: ptx-9.4, or an older one with its proxies.")  # fmt: skip
 @click.option("-k", "pattern", metavar="PATTERN", help="Only tests whose name contains PATTERN; * and ? match any.")
 @click.option("--tests", metavar="PATH", multiple=True, help="Say which tests differ from those of these files.")
 @click.option("--bound", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N",
@@ -48,7 +59,8 @@ OLDER = ("ptx-7.5", "ptx-6.0")
               metavar="SECONDS", help="Give up on a test under a model after this time: unknown.")  # fmt: skip
 @jobs_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--picture", type=click.Path(path_type=Path), metavar="FILE.svg|DIR",
+@click.option("--picture", type=click.Path(path_type=Path), callback=_picture,
+              metavar="FILE.svg|DIR",
               help="Draw the rates of all tests as SVG; in DIR, one picture for each folder of tests.")  # fmt: skip
 @click.pass_context
 def compare(context: click.Context, /, logs: tuple[str, ...], models: tuple[str, ...], pattern: str | None,
@@ -152,7 +164,7 @@ def _draw(picture: Path, found: list[Comparison]) -> None:
 
     title = "Rates of tests and of their controls"
     drawn = {picture: (title, found)}
-    if picture.suffix != ".svg":
+    if picture.suffix.lower() != ".svg":
         folders = dict.fromkeys(Path(result.path).parent.name for result in found)
         drawn = {
             picture / f"{name or 'tests'}.svg": (

@@ -225,4 +225,4 @@ def test_run_tells_what_hung_or_failed_from_what_was_skipped() -> None:
         "MP[relaxed]: skipped: it needs several GPUs",
         f"MP[release]: 0 of 5; {NOT_MET}",
     ]
-    assert lines[-1].startswith("1 tests, 1 hung, 1 failed, 1 skipped, 5 instances in ")
+    assert lines[-1].startswith("1 test, 1 hung, 1 failed, 1 skipped, 5 instances in ")

@@ -138,6 +138,16 @@ def test_a_picture_has_a_row_for_each_test_that_ran(tmp_path: Path) -> None:
     assert {"agree", "allowed, seen", "FORBIDDEN BUT SEEN"} <= set(texts)
 
 
+@pytest.mark.parametrize("name", ["rates.png", "rates.PDF"])
+def test_a_picture_of_another_kind_than_svg_is_refused_before_anything_is_asked(tmp_path: Path, name: str) -> None:
+    refused = CliRunner().invoke(cli, ["compare", str(log(tmp_path, AGREES)), "--picture", str(tmp_path / name)])
+    assert refused.exit_code == 2
+    assert "pictures are SVG" in refused.output
+    assert not (tmp_path / name).exists()
+    (tmp_path / name).mkdir()
+    assert invoked(log(tmp_path, AGREES), "--picture", str(tmp_path / name), "-j", "1")[0] == 0
+
+
 def test_in_a_folder_there_is_a_picture_for_each_folder_of_tests(tmp_path: Path) -> None:
     runs = [replace(AGREES, path="litmus/basic/MP.lit"), replace(SEEN, path="litmus/fences/MP.lit")]
     invoked(log(tmp_path, *runs), "--picture", str(tmp_path / "rates"), "-j", "1")

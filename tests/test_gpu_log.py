@@ -113,6 +113,9 @@ def test_counts_add_up_or_not() -> None:
         (to_line(RUN).replace("ptx MP", "ptx LB"), "hash differs"),
         (to_line(RUN).replace('"seed"', '"sead"'), "no line of a log"),
         (to_line(RUN).replace('"gpus":1', '"gpus":0'), "no line of a log"),
+        (to_line(replace(RUN, counted=None)), "no line of a log"),
+        (to_line(replace(RUN, hung="a launch did not end")), "no line of a log"),
+        (to_line(replace(RUN, counted=None, skipped="so", failed="a launch failed")), "no line of a log"),
         ("[" * 20_000, "no line of a log"),
     ],
 )

@@ -232,9 +232,9 @@ def from_line(line: str, at: Span) -> Run:
         if isinstance(found.get("format"), int) and found["format"] != FORMAT:
             raise InputError(f"this log has format {found['format']}, and this is read: {FORMAT}", at)
         run = record(Run, found)
+        _ensure_sound(run)
         if run.skipped is not None:
             run = uncounted(run, run.skipped)
-        _ensure_sound(run)
         changed = told != run.hash
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
         raise InputError("this is no line of a log of `ptxmm run`", at) from wrong
@@ -244,7 +244,12 @@ def from_line(line: str, at: Span) -> Run:
 
 
 def _ensure_sound(run: Run) -> None:
-    """Counts and bit patterns are numbers from 0 on, one pattern for each column; there is a GPU."""
+    """Something was counted, or one reason says why not; counts and bit patterns are numbers from 0 on; there is a GPU.
+
+    There is one pattern for each column.
+    """
+    if sum(each is not None for each in (run.counted, run.skipped, run.hung, run.failed)) != 1:
+        raise ValueError("it says of nothing, or of several things, how it ended")
     if run.gpus < 1:
         raise ValueError("it ran on no GPU")
     for counted in (run.counted, run.control.counted if run.control is not None else None):

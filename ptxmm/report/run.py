@@ -46,7 +46,7 @@ class RunReport:
     def end(self) -> None:
         """The summary."""
         seconds = time.perf_counter() - self.begun
-        counts = [f"{self.tests} tests"]
+        counts = [f"{self.tests} test{'' if self.tests == 1 else 's'}"]
         counts += [f"{self.others[word]} {word}" for word in REASONS if self.others[word] or word == "skipped"]
         self.write(f"{', '.join(counts)}, {short(self.instances)} instances in {seconds:.1f} s")
 
