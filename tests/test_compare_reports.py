@@ -138,6 +138,14 @@ def test_a_picture_has_a_row_for_each_test_that_ran(tmp_path: Path) -> None:
     assert {"agree", "allowed, seen", "FORBIDDEN BUT SEEN"} <= set(texts)
 
 
+def test_a_log_and_a_copy_of_it_count_once(tmp_path: Path) -> None:
+    once = log(tmp_path, AGREES, SEEN, replace(SEEN, seconds=0.2))
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(Path(once).read_text(encoding="utf-8"), encoding="utf-8")
+    assert invoked(once, str(copy), "-j", "1") == invoked(once, "-j", "1")
+    assert "2 tests, 3 runs" in invoked(once, "-j", "1")[1]
+
+
 @pytest.mark.parametrize("name", ["rates.png", "rates.PDF"])
 def test_a_picture_of_another_kind_than_svg_is_refused_before_anything_is_asked(tmp_path: Path, name: str) -> None:
     refused = CliRunner().invoke(cli, ["compare", str(log(tmp_path, AGREES)), "--picture", str(tmp_path / name)])

@@ -19,9 +19,17 @@ WORST = (MERGED, "reordered by ptxas", "not audited", "as written")
 
 
 def by_test(runs: Iterable[Run]) -> list[tuple[Run, ...]]:
-    """The runs of each test together, tests in the order in which they come first."""
+    """The runs of each test together, tests in the order in which they come first; a run that comes twice is one.
+
+    What was counted, in so many seconds, comes twice where a log and a copy of it are read.
+    """
     found: dict[tuple[str, str], list[Run]] = {}
+    counted: set[Run] = set()
     for run in runs:
+        if run.counted is not None and run.seconds:
+            if run in counted:
+                continue
+            counted.add(run)
         found.setdefault((run.name, run.hash), []).append(run)
     return [tuple(some) for some in found.values()]
 
