@@ -11,8 +11,9 @@ import time
 from dataclasses import replace
 
 from ptxmm import evidence, execution
+from ptxmm.conflicts import may_mix, race_pairs
 from ptxmm.deadline import Deadline
-from ptxmm.encode import Encoding, encode, may_mix, race_pairs
+from ptxmm.encode import Encoding, encode
 from ptxmm.encodings import Encodings
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending

@@ -9,10 +9,9 @@ from ptxmm.asked import Asked
 from ptxmm.base import Base
 from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
-from ptxmm.events import Ending, Event, EventGraph, same_cta, same_warp
-from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, mixed_objects
+from ptxmm.events import Ending, EventGraph, same_cta
+from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported
 from ptxmm.finals import Finals
-from ptxmm.fixed import same_virtual_bytes
 from ptxmm.forced import settle
 from ptxmm.formula import Formulas, Lit
 from ptxmm.graph import Grown, event_graph
@@ -21,14 +20,13 @@ from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of
 from ptxmm.possible import Possible, after_operations
-from ptxmm.program import Expr, Program, Proxy, Space, TensormapCopy
+from ptxmm.program import Expr, Program
 from ptxmm.relation import Rel, Symbolic
 from ptxmm.running import Running
 from ptxmm.schedule import Schedule
 from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 
-CAUSALITY = ("cause", "causality", "causality-order")
 MBARRIER_ORDER = "mbarrier-order"
 STRONG = ("ms", "morally-strong", "morally_strong")
 
@@ -195,70 +193,3 @@ def _strong(plan: Plan, evaluation: Evaluation) -> Rel | None:
     if name is None or plan.needs(plan.names[name]) & {"rf", "co", "fr"}:
         return None
     return evaluation.named(name)
-
-
-@dataclass(frozen=True, slots=True)
-class RacePair:
-    """Two accesses that conflict, and the literal that nothing orders them."""
-
-    first: int
-    second: int
-    on: str
-    mixed: bool
-    literal: Lit
-
-
-def race_pairs(encoding: Encoding) -> list[RacePair] | None:
-    """The possible data races (PTX ISA 8.7.1), or None where the model names no causality or no moral strength.
-
-    Accesses of one thread through one proxy do not race, except with what a copy does out of program order; through
-    different proxies they do, where no proxy fence carries causality from one to the other. A read of a tensor map
-    that was written before the kernel races with that, where no acquire is between (PTX ISA 8.9.4). The lanes of a
-    warp copy a tensor map together.
-    """
-    cause, strong = encoding.evaluation.named(*CAUSALITY), encoding.evaluation.named(*STRONG)
-    if cause is None or strong is None:
-        return None
-    formulas, found = encoding.formulas, []
-    groups: dict[str, list[Event]] = {}
-    for event in encoding.graph.events:
-        if event.kind in "RW" and event.guard != -1:
-            groups.setdefault(event.object, []).append(event)
-    for events in groups.values():
-        for place, one in enumerate(events):
-            for other in events[:place]:
-                if not _may_race(encoding.program, one, other) or not same_virtual_bytes(one, other):
-                    continue
-                literal = formulas.conj(
-                    (
-                        one.guard, other.guard, -strong.lit(one.id, other.id),
-                        -cause.lit(one.id, other.id), -cause.lit(other.id, one.id),
-                    )
-                )  # fmt: skip
-                if literal != -1:
-                    mixed = one.where != other.where and one.issue < 0 and other.issue < 0
-                    found.append(RacePair(other.id, one.id, one.object, mixed, literal))
-    return found
-
-
-def _may_race(program: Program, one: Event, other: Event) -> bool:
-    """Whether two accesses conflict, and nothing in their places already orders them."""
-    if "W" not in (one.kind, other.kind):
-        return False
-    if -1 in (one.thread, other.thread):
-        by_map = Proxy.TENSORMAP in (one.proxy, other.proxy)
-        item = program.physical(one.object)
-        unseen = item.tensormap is not None and not item.tensormap.acquired and item.space is Space.GLOBAL
-        return by_map and unseen
-    if isinstance(one.statement, TensormapCopy) and isinstance(other.statement, TensormapCopy):
-        a, b = (program.threads[e.thread] for e in (one, other))
-        if same_warp(a, b) and a.place.lane is not None:
-            return False
-    if one.issue >= 0 or other.issue >= 0:
-        return one.issue != other.issue
-    return (one.thread, one.proxy) != (other.thread, other.proxy)
-
-
-def may_mix(encoding: Encoding) -> bool:
-    """Whether accesses of different sizes to the same bytes are possible at all."""
-    return bool(mixed_objects(encoding.graph))

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ptxmm import evidence, execution
+from ptxmm.conflicts import may_mix, race_pairs
 from ptxmm.deadline import Deadline
-from ptxmm.encode import Encoding, encode, may_mix, race_pairs
+from ptxmm.encode import Encoding, encode
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending, asked_leaves, final_leaves
 from ptxmm.model import Model

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ptxmm import execution
-from ptxmm.encode import Encoding, RacePair
+from ptxmm.conflicts import RacePair
+from ptxmm.encode import Encoding
 from ptxmm.formula import Lit
 from ptxmm.options import Options
 from ptxmm.question import Found, ask

@@ -38,7 +38,7 @@ LAYERS = [
     "base graph schedule lemma lassos",
     "finals possible",
     "encode",
-    "encodings",
+    "conflicts encodings",
     "execution progress symmetry question",
     "evidence",
     "races endless",

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from random_programs import ALL, programs
 
 from ptxmm.check import check
+from ptxmm.conflicts import race_pairs
 from ptxmm.deadline import Deadline
-from ptxmm.encode import encode, race_pairs
+from ptxmm.encode import encode
 from ptxmm.errors import Span
 from ptxmm.events import Ending
 from ptxmm.options import Options

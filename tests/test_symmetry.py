@@ -204,7 +204,7 @@ GOALS = (
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(test=crowds())
 def test_ordering_interchangeable_threads_changes_no_answer(name: str, test: Program) -> None:
-    from ptxmm.encode import race_pairs
+    from ptxmm.conflicts import race_pairs
 
     encoding = encode(test, model(name), 2)
     for goal in GOALS:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ptxmm.encode import Encoding, RacePair
+from ptxmm.conflicts import RacePair
+from ptxmm.encode import Encoding
 from ptxmm.events import Event
 from ptxmm.evidence import shown
 from ptxmm.execution import Concrete

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ptxmm.base import Base
-from ptxmm.encode import CAUSALITY, STRONG
+from ptxmm.conflicts import CAUSALITY
+from ptxmm.encode import STRONG
 from ptxmm.evaluation import Evaluation, Value
 from ptxmm.events import Event, EventGraph
 from ptxmm.execution import Concrete, Unsettled
