@@ -44,7 +44,7 @@ class Said:
     """What a log says of one test. `crosses` says that it is one of the generic proxy alone, across CTAs.
 
     `presumed` is the verdict of `h200.cat` on what the condition asks for, `violated` that it forbids a state that was
-    seen; both only where the machine code is as written.
+    seen; both only on one GPU, and where the machine code is as written.
     """
 
     path: str
@@ -140,7 +140,7 @@ def _tested(run: Run, result: dict[str, Any], presumed: dict[str, Any] | None) -
     crossing, why = crosses(program), ""
     if result["standing"] == "not exercised":
         why = _unexercised(result)
-    if presumed is None or not crossing or result["audit"] != "as written":
+    if presumed is None or not crossing or run.gpus > 1 or result["audit"] != "as written":
         return Said(run.path, result["standing"], crossing, why=why)
     own = [state for state in presumed["states"] if not state["control"]]
     violated = any(state["verdict"] == "forbidden" for state in own)
