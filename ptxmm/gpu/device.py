@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -72,6 +74,16 @@ class Gpu:
         self.use()
         with self.loading:
             return self.module(code)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Load nothing until launches have ended, and nothing any more after one that does not end.
+
+        The driver would wait with it for that launch, and the thread that has to tell of it would wait for the driver.
+        """
+        self.loading.acquire()
+        yield
+        self.loading.release()
 
     def module(self, code: bytes) -> Any:
         """The same on the device of this thread, whichever that is."""

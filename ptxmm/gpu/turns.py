@@ -38,18 +38,13 @@ class Turn:
             self.launches = [sides.launch(0, None), *([sides.launch(None, control)] if control else [])]
 
     def calibrate(self, aim: float) -> float:
-        """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at.
-
-        Nothing is loaded meanwhile, nor after a launch that does not end: the driver would wait with it for that
-        launch, and this thread too, which has to tell.
-        """
+        """One launch of one pass, which takes so many seconds; then as many a launch as take as long as is aimed at."""
         gpu = self.sides.gpu
-        gpu.loading.acquire()
-        first = gpu.event()
-        self.launch(1)
-        last = gpu.event()
-        gpu.wait(last)
-        gpu.loading.release()
+        with gpu.undisturbed():
+            first = gpu.event()
+            self.launch(1)
+            last = gpu.event()
+            gpu.wait(last)
         seconds = max(1e-6, gpu.between(first, last) / len(self.launches))
         self.passes = int(min(PASSES, max(1, aim / seconds)))
         return seconds
@@ -132,9 +127,10 @@ def play(gpu: Gpu, job: Job, function: Any, profile: Profile, order: deque[int],
                 order.remove(control)
                 continue
         turn, started = turns[control], time.perf_counter()
-        for _ in range(at_once):
-            turn.launch(turn.passes)
-        gpu.wait()
+        with gpu.undisturbed():
+            for _ in range(at_once):
+                turn.launch(turn.passes)
+            gpu.wait()
         if len(order) > 1 and not turn.shows():
             order.rotate(-1)
         now = time.perf_counter()
