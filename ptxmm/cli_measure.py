@@ -143,7 +143,8 @@ def _read(path: Path) -> list[Measurement]:
             raise ValueError("not a list")
         return [_judged(from_json(each)) for each in found]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
-        raise InputError("this is not what `ptxmm measure --json` writes", Span(str(path), 0, 0)) from wrong
+        at, hint = Span(str(path), 0, 0), "`ptxmm measure NAME --json > FILE` writes such a file"
+        raise InputError("this is not what `ptxmm measure --json` writes", at, hint) from wrong
 
 
 def _measured(measure: Measure, machine: Machine, seconds: float, seed: int) -> tuple[Measurement, bool]:

@@ -570,6 +570,21 @@ def test_a_message_names_a_line_only_where_there_is_one_and_speaks_no_python(
     assert (code, err.splitlines()[0]) == (2, told)
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("compare README.md", "`ptxmm run --log FILE` writes a log; what it prints is none"),
+        ("measure --from README.md", "`ptxmm measure NAME --json > FILE` writes such a file"),
+    ],
+)
+def test_a_file_that_is_no_evidence_is_answered_with_the_command_that_writes_some(
+    command: str, hint: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("# A page\n", encoding="utf-8")
+    assert run(capsys, *command.split())[2].splitlines()[-1] == f"  hint: {hint}"
+
+
 def test_an_unknown_ending_is_answered_with_the_option(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "mp.txt").write_text("ptx mp\n", encoding="utf-8")
     assert "hint: name the format: `--from lit|dartagnan|nvidia`" in run(capsys, "check", tmp_path / "mp.txt")[2]

@@ -373,7 +373,7 @@ def test_a_line_says_how_often_the_condition_held_in_the_test_and_in_its_control
     for each in run_all([only(MP)], counting):
         report.add(each)
         assert '"hash"' in to_line(each[0])
-    assert lines == ["MP: 1 of 4 (2.5e+05 per million); control relaxed 1 of 4 (2.5e+05 per million)"]
+    assert lines == ["MP: 1 of 4 (250,000 per million); control relaxed 1 of 4 (250,000 per million)"]
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")

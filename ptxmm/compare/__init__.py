@@ -169,12 +169,16 @@ def _stand(program: Program, asked: Reached | None, ran: list[Run], found: Compa
     if doubts:
         return replace(found, standing=Standing.UNKNOWN, told=doubts[0])
     if asked is None:
-        return replace(found, standing=Standing.AGREE, told=f"{len(found.states)} final states, all allowed")
+        return replace(found, standing=Standing.AGREE, told=_allowed(len(found.states)))
     if together(rates).seen:
         return replace(found, standing=Standing.SEEN, told=sentence(together(rates), found.control))
     if asked.verdict == "allowed":
         return replace(found, standing=Standing.NOT_SEEN, told=f"0 of {together(rates).instances:,}")
     return _zero(tests, failing, found)
+
+
+def _allowed(states: int) -> str:
+    return f"{states} final states, all allowed" if states != 1 else "1 final state, which is allowed"
 
 
 def _number(surprises: list[Seen]) -> str:

@@ -18,6 +18,9 @@ FORMAT = 1
 LARGEST = 1 << 30
 """Bytes of a log that is not compressed: the whole library under a few profiles has tens of millions."""
 
+WRITTEN = "`ptxmm run --log FILE` writes a log; what it prints is none"
+"""The hint for a file that is no log."""
+
 NOT_AUDITED = "not audited"
 LABELS = ("as written", "merged", "reordered by ptxas", NOT_AUDITED)
 
@@ -237,7 +240,7 @@ def from_line(line: str, at: Span) -> Run:
             run = uncounted(run, run.skipped)
         changed = told != run.hash
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
-        raise InputError("this is no line of a log of `ptxmm run`", at) from wrong
+        raise InputError("this is no line of a log of `ptxmm run`", at, WRITTEN) from wrong
     if changed:
         raise InputError("the text of the test is not the one that ran: its hash differs", at)
     return run

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxmm.gpu.log import REASONS, kinds
+from ptxmm.gpu.statistics import count, per_million
 
 if TYPE_CHECKING:
     from ptxmm.gpu.log import Counted, Run
@@ -48,27 +49,18 @@ class RunReport:
         seconds = time.perf_counter() - self.begun
         counts = [f"{self.tests} test{'' if self.tests == 1 else 's'}"]
         counts += [f"{self.others[word]} {word}" for word in REASONS if self.others[word] or word == "skipped"]
-        self.write(f"{', '.join(counts)}, {short(self.instances)} instances in {seconds:.1f} s")
+        self.write(f"{', '.join(counts)}, {count(self.instances)} instances in {seconds:.1f} s")
 
 
 def seen(counted: list[Counted]) -> str:
-    """How often a condition held: `37 of 5.2e9 (0.0071 per million)`.
+    """How often a condition held, in the words of `ptxmm compare`.
 
     >>> from ptxmm.gpu.log import Counted, Outcome
-    >>> seen([Counted(instances=4_000_000, outcomes=(Outcome(values=(1,), holds=True, count=8),), stuck=2)])
-    '8 of 4e+06 (2 per million), 2 stuck'
+    >>> seen([Counted(instances=4_000_000, outcomes=(Outcome(values=(1,), holds=True, count=1_008),), stuck=2)])
+    '1,008 of 4.0e6 (252 per million), 2 stuck'
     """
     instances, holding = sum(c.instances for c in counted), sum(c.holding for c in counted)
-    rate = f" ({1e6 * holding / instances:.4g} per million)" if holding else ""
+    rate = f" ({per_million(holding / instances)})" if holding else ""
     stuck, unlisted = sum(c.stuck for c in counted), sum(c.unlisted for c in counted)
-    rest = (f", {stuck} stuck" if stuck else "") + (f", {unlisted} in no row of the table" if unlisted else "")
-    return f"{holding} of {short(instances)}{rate}{rest}"
-
-
-def short(number: int) -> str:
-    """A large number with two digits.
-
-    >>> short(123), short(5_230_000_000)
-    ('123', '5.2e+09')
-    """
-    return str(number) if number < 100_000 else f"{number:.2g}"
+    rest = (f", {stuck:,} stuck" if stuck else "") + (f", {unlisted:,} in no row of the table" if unlisted else "")
+    return f"{holding:,} of {count(instances)}{rate}{rest}"
