@@ -22,6 +22,9 @@ import pytest
 from ptxmm.batch import Piece, Request, decide
 from ptxmm.check import Options
 from ptxmm.cli import cli, main
+from ptxmm.compare import by_test
+from ptxmm.gpu.log import read_log
+from ptxmm.report.run import RunReport
 from ptxmm.solve import session
 from ptxmm.verdict import Result
 
@@ -101,6 +104,15 @@ def test_every_transcript_shows_what_the_command_prints(block: Block) -> None:
         return
     for (command, expected), (_, got) in zip(shown, printed, strict=True):
         assert without_times(got) == without_times(expected), command
+
+
+def test_the_page_on_runs_shows_what_the_run_printed_whose_log_is_an_example() -> None:
+    printed: list[str] = []
+    report = RunReport(printed.append)
+    for runs in by_test(read_log(ROOT / "docs" / "examples" / "MP.jsonl.gz")):
+        report.add(list(runs))
+    shown = (ROOT / "docs" / "hardware-runs.md").read_text(encoding="utf-8")
+    assert "\n".join(["```text", *printed, "```"]) in shown
 
 
 @pytest.mark.parametrize("block", blocks("pycon"), ids=str)

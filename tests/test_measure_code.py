@@ -112,5 +112,13 @@ def test_a_measurement_with_code_reads_back_and_tells_what_is_lacking() -> None:
     assert "merged: `ld.volatile.global.u64`: LDG.E.STRONG.SYS is narrower (in 1)" in text
 
 
+def test_the_page_tells_of_every_kernel_that_did_not_run_as_written() -> None:
+    found = [m for page in sorted(PAGES.glob("*.json")) for m in map(from_json, json.loads(page.read_text("utf-8")))]
+    merged = {m.name: sum(one.label != "as written" for one in m.code) for m in found}
+    number = sum(len(m.code) for m in found)
+    assert {name: times for name, times in merged.items() if times} == {"grid-sync": 11, "wait-cost": 15}
+    assert f"Of {number} kernels {number - 26} are as written" in (PAGES.parent / "measure.md").read_text("utf-8")
+
+
 def _as_json(one: Code) -> dict[str, Any]:
     return {"kernel": one.kernel, "label": one.label, "instructions": one.instructions, "remarks": one.remarks}

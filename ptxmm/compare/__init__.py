@@ -183,7 +183,8 @@ def _allowed(states: int) -> str:
 
 def _number(surprises: list[Seen]) -> str:
     times = sum(state.count for state in surprises)
-    return f"{len(surprises)} final state{'s' if len(surprises) > 1 else ''}, {times:,} times"
+    states = len({state.values for state in surprises})
+    return f"{states} final state{'s' if states > 1 else ''}, {times:,} times"
 
 
 def _zero(tests: list[tuple[Run, Rate]], failing: bool, found: Comparison) -> Comparison:
