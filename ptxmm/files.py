@@ -11,6 +11,7 @@ from pathlib import Path
 from ptxmm.errors import InputError, PtxmmError, Span
 
 LARGEST = 16 << 20
+GZIP = b"\x1f\x8b"
 SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a block device"}
 
 
@@ -80,6 +81,8 @@ def _ensure_readable(path: Path, what: str, start: Span) -> None:
 def _decoded(data: bytes, what: str, start: Span, otherwise: str | None) -> str:
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise InputError("this is UTF-16, not UTF-8", start, "save the file as UTF-8")
+    if data.startswith(GZIP):
+        raise InputError(f"this is compressed by gzip, not a {what}", start, "a compressed log must end in `.gz`")
     if b"\0" in data:
         raise InputError(f"this is a binary file, not a {what}", start)
     data = data.removeprefix(BOM_UTF8)

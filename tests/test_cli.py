@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -575,13 +576,20 @@ def test_a_message_names_a_line_only_where_there_is_one_and_speaks_no_python(
     [
         ("compare README.md", "`ptxmm run --log FILE` writes a log; what it prints is none"),
         ("measure --from README.md", "`ptxmm measure NAME --json > FILE` writes such a file"),
+        ("compare packed", "a compressed log must end in `.gz`"),
+        ("run runs.jsonl.gz --emit ptx", "a log of `ptxmm run` is read by `ptxmm compare`"),
+        ("run runs.jsonl --emit ptx", "a log of `ptxmm run` is read by `ptxmm compare`"),
+        ("check own.cat", "a model is named by `-m`"),
     ],
 )
-def test_a_file_that_is_no_evidence_is_answered_with_the_command_that_writes_some(
+def test_a_file_that_is_for_something_else_is_answered_with_what_it_is_for(
     command: str, hint: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "README.md").write_text("# A page\n", encoding="utf-8")
+    for name in ("README.md", "runs.jsonl", "own.cat"):
+        (tmp_path / name).write_text("# A page\n", encoding="utf-8")
+    for name in ("packed", "runs.jsonl.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(b"a log"))
     assert run(capsys, *command.split())[2].splitlines()[-1] == f"  hint: {hint}"
 
 

@@ -12,6 +12,9 @@ from ptxmm.files import read_text
 from ptxmm.program import Program
 
 FORMATS = {".lit": "lit", ".litmus": "dartagnan", ".test": "nvidia"}
+NO_TESTS = dict.fromkeys((".jsonl", ".gz"), "a log of `ptxmm run` is read by `ptxmm compare`")
+NO_TESTS[".cat"] = "a model is named by `-m`"
+"""The hint for files of ptxmm that hold no tests, by their ending."""
 
 
 def read_programs(path: Path, format: str | None = None) -> tuple[Program, ...]:
@@ -22,7 +25,7 @@ def read_programs(path: Path, format: str | None = None) -> tuple[Program, ...]:
         raise InputError(
             f"no reader for the ending `{path.suffix}`",
             Span(name, 0, 0),
-            f"name the format: `--from {'|'.join(FORMATS.values())}`",
+            NO_TESTS.get(path.suffix, f"name the format: `--from {'|'.join(FORMATS.values())}`"),
         )
     read = cast(Callable[[str, str], tuple[Program, ...]], import_module(f"ptxmm.syntax.{form}").read)
     return read(read_text(path), name)
