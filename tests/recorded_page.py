@@ -45,13 +45,19 @@ def _told(found: Recorded) -> Iterator[str]:
     yield f"{found.runs:,} runs of {len(found.tests):,} tests, {number}; {devices}."
     yield ""
     yield from _table(found)
-    yield from ("", f"{len(found.standing('FORBIDDEN BUT SEEN'))} tests were `FORBIDDEN BUT SEEN`:", "")
+    yield from (
+        "",
+        f"{len(found.standing('FORBIDDEN BUT SEEN'))} tests were `FORBIDDEN BUT SEEN`, each with what explains it:",
+        "",
+    )
     findings = json.loads(FINDINGS.read_text())
     yield from (f"* `{name}`: {findings[name]}" for name in found.standing("FORBIDDEN BUT SEEN") if name in findings)
     yield from ("", "### Allowed, not seen", "")
     yield (
         f"Of {len(found.unseen)} tests of the generic proxy alone, across CTAs, whose allowed outcome was not seen, "
-        f"`tests/hardware/h200.cat` forbids {len(found.presumed)}. The others:"
+        f"`tests/hardware/h200.cat` forbids {len(found.presumed)}. "
+        f"{len(found.standing('allowed, not seen')) - len(found.unseen)} more are in one CTA or of another proxy: "
+        "[above](#why-something-allowed-may-not-be-seen). The others of the generic proxy:"
     )
     rest = [name for name in found.unseen if name not in found.presumed]
     yield from _reasons(reasons("not seen"), rest)
@@ -86,7 +92,7 @@ def _unexercised_table(found: Recorded) -> Iterator[str]:
     certain = [name for name in names if found.tests[name].why == "certain"]
     merged = [name for name in names if found.tests[name].why == "merged"]
     yield (
-        f"{len(names)} forbidden outcomes have no control that shows. Of {len(certain)} the model forbids them in the "
+        f"{len(names)} forbidden outcomes have no control that shows. {len(certain)} of them the model forbids in the "
         "control that ran, too: they follow from values, or from what the control had to keep. "
         f"{len(merged)} tests never ran as they are, because the assembler merged accesses. The others:"
     )
