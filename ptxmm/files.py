@@ -73,7 +73,7 @@ def _said(failed: Exception) -> str:
 def _ensure_readable(path: Path, what: str, start: Span) -> None:
     kind = stat.S_IFMT(path.stat().st_mode)
     if kind == stat.S_IFDIR:
-        raise InputError(f"this is a folder, not a {what}", start)
+        raise InputError(f"this is a folder, not a {what}", start, "name a file in it")
     if kind in SPECIAL and not (kind == stat.S_IFIFO and path.absolute().is_relative_to("/dev")):
         raise InputError(f"this is {SPECIAL[kind]}, not a file with a {what}", start)
 

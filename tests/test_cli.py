@@ -577,6 +577,7 @@ def test_a_message_names_a_line_only_where_there_is_one_and_speaks_no_python(
         ("compare README.md", "`ptxmm run --log FILE` writes a log; what it prints is none"),
         ("measure --from README.md", "`ptxmm measure NAME --json > FILE` writes such a file"),
         ("compare packed", "a compressed log must end in `.gz`"),
+        ("compare .", "name a file in it"),
         ("run runs.jsonl.gz --emit ptx", "a log of `ptxmm run` is read by `ptxmm compare`"),
         ("run runs.jsonl --emit ptx", "a log of `ptxmm run` is read by `ptxmm compare`"),
         ("check own.cat", "a model is named by `-m`"),

@@ -127,7 +127,7 @@ def test_a_test_that_changed_since_it_ran_is_told(tmp_path: Path) -> None:
     gone = invoked(log(tmp_path, SEEN), "--tests", str(tmp_path / "now.lit"))[1]
     assert "by now" not in same
     assert "the test is another one by now" in changed
-    assert "there is no test of this name any more" in gone
+    assert "`--tests` has no test of this name" in gone
 
 
 def test_a_picture_has_a_row_for_each_test_that_ran(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def since(result: Comparison, runs: tuple[Run, ...], present: Program | None) ->
     """The comparison with a note where the test that ran is not the `present` one of its name."""
     if result.standing is Standing.BROKEN or (present is not None and _same(runs[0], present)):
         return result
-    note = "there is no test of this name any more" if present is None else "the test is another one by now"
+    note = "`--tests` has no test of this name" if present is None else "the test is another one by now"
     return replace(result, notes=(*result.notes, note))
 
 
