@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ptxmm import tensor_maps
 from ptxmm.errors import Undecided
+from ptxmm.events import Event
 from ptxmm.formula import Lit
 from ptxmm.mbarrier_state import Operation
 from ptxmm.program import (
@@ -23,7 +24,7 @@ from ptxmm.program import (
     TensormapReplace,
     WaitGroup,
 )  # fmt: skip
-from ptxmm.tiles import MAP_SIZE, WORD, Started
+from ptxmm.tiles import MAP_SIZE, WORD, Spot, Started
 from ptxmm.transfers import Transfers, pieces
 from ptxmm.values import Table, booleans, combined
 
@@ -101,17 +102,32 @@ class Copies:
     # --- tensor maps --------------------------------------------------------------------------------------------------
 
     def _replace(self, statement: TensormapReplace, guard: Lit) -> None:
-        """A weak write of the word of a field; one word stands for all that are not followed."""
-        accesses, word = self.walk.accesses, tensor_maps.word_of(statement)
+        """A weak operation on the entire object (PTX ISA, "tensormap.replace"): a field is written, the rest as it was.
+
+        One word stands for all fields that are not followed.
+        """
+        accesses, at = self.walk.accesses, tensor_maps.word_of(statement) * WORD.size
         if statement.field in SHAPE:
             raise Undecided(
                 self.walk.tell(statement, f"changes `.{statement.field}`: the box of a map is not followed")
             )
         for spot in accesses.spots(statement, statement.address, guard, MAP_SIZE, WORD.size, writes=True):
-            where = (spot[2] + word * WORD.size, WORD.size)
-            write = accesses.access("W", statement, guard, spot, where, WORD, order=Order.WEAK)
-            value = self.walk.table(statement.value) if word != tensor_maps.OTHERS else {0: 1}
+            for place, size in pieces(self.graph.memory, spot, spot, MAP_SIZE, WORD.size):
+                if not at <= place < at + WORD.size:
+                    self._pass_on(statement, guard, spot, spot, (place, size)).last = True
+            write = accesses.access("W", statement, guard, spot, (spot[2] + at, WORD.size), WORD, order=Order.WEAK)
+            value = self.walk.table(statement.value) if at != tensor_maps.OTHERS * WORD.size else {0: 1}
             accesses.write(write, value, self.walk.deps(statement.value))
+
+    def _pass_on(self, statement: TensormapReplace | TensormapCopy, guard: Lit, source: Spot, target: Spot,
+                 piece: tuple[int, int]) -> Event:  # fmt: skip
+        """Some bytes of a map are loaded and stored by the generic proxy: the store."""
+        accesses, (place, size) = self.walk.accesses, piece
+        read = accesses.access("R", statement, guard, source, (source[2] + place, size), WORD, order=Order.WEAK)
+        read.table = accesses.read_table(read)
+        write = accesses.access("W", statement, guard, target, (target[2] + place, size), WORD, order=Order.WEAK)
+        accesses.write(write, read.table, {read.id: 1})
+        return write
 
     def _republish(self, statement: TensormapCopy, guard: Lit) -> None:
         """128 bytes copied in program order through the generic proxy, and then the release half of the fence."""
@@ -119,13 +135,8 @@ class Copies:
         for source in accesses.spots(statement, statement.source, guard, MAP_SIZE, MAP_SIZE):
             for target in accesses.spots(statement, statement.destination, guard, MAP_SIZE, MAP_SIZE, writes=True):
                 here = self.logic.both(guard, self.logic.both(source[3], target[3]))
-                for place, size in pieces(self.graph.memory, source, target, MAP_SIZE, WORD.size):
-                    read = accesses.access("R", statement, here, source, (source[2] + place, size), WORD,
-                                           order=Order.WEAK)  # fmt: skip
-                    read.table = accesses.read_table(read)
-                    write = accesses.access("W", statement, here, target, (target[2] + place, size), WORD,
-                                            order=Order.WEAK)  # fmt: skip
-                    accesses.write(write, read.table, {read.id: 1})
+                for piece in pieces(self.graph.memory, source, target, MAP_SIZE, WORD.size):
+                    self._pass_on(statement, here, source, target, piece)
         fence = self.walk.event("F", guard, statement, order=Order.RELEASE, scope=statement.scope,
                                 proxy=Proxy.TENSORMAP)  # fmt: skip
         fence.last = True

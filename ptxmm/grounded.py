@@ -63,8 +63,9 @@ LOADS: Operands = {
     MbarrierArrive: ("address",),
     MbarrierWait: ("address",),
     TensormapCopy: ("source",),
+    TensormapReplace: ("address",),
 }
-HANDS_ON = (Branch, Assume, Assign, AsyncCopy, TensormapCopy, MbarrierWait)
+HANDS_ON = (Branch, Assume, Assign, AsyncCopy, TensormapCopy, TensormapReplace, MbarrierWait)
 
 
 def ensure_grounded(program: Program, model: Model) -> None:

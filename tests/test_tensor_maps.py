@@ -131,6 +131,42 @@ def test_a_store_that_may_write_behind_an_object_is_undefined(engine: ModuleType
     assert finals(engine, program) == {(5,)}
 
 
+REPLACED = """ptx replaced
+.global .u32 a[16]; .global .u32 b[16];
+.global .tensormap D -> a dims(8, 2) box(4, 1) strides(32);
+.shared @ d0.c0.b0 .u32 s[4] = {1, 2, 3, 4};
+thread A @ d0.c0.b0 {
+    st.weak.global.u64 [D], b;
+    tensormap.replace.tile.global_dim.global.b1024.b32 [D], 0, 6;
+    ld.weak.global.u64 r, [D];
+    fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [D], 128;
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [D, {4, 0}], [s];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+}
+thread B @ d0.c0.b0 { %s }
+locations [A.r; b[5]; b[6]]
+"""
+
+
+@ENGINES
+def test_a_replacement_writes_the_rest_of_its_map_as_it_was(engine: ModuleType) -> None:
+    (program,) = read(REPLACED % "", "replaced.lit")
+    address = program.addresses["b"]
+    assert finals(engine, program) == {(address, 2, 0), (address, 2, 3)}
+    result = engine.check(program, model("ptx-9.4"), CHECKED)
+    assert result.race.verdict == "no"
+
+
+@ENGINES
+@pytest.mark.parametrize("other", [
+    "tensormap.replace.tile.global_address.global.b1024.b64 [D], a;",
+    "tensormap.replace.tile.box_dim.global.b1024.b32 [D], 1, 1;", "ld.weak.global.u64 q, [D+40];",
+])  # fmt: skip
+def test_replacements_are_accesses_of_whole_maps(engine: ModuleType, other: str) -> None:
+    (program,) = read(REPLACED % other, "replaced.lit")
+    assert engine.check(program, model("ptx-9.4"), CHECKED).race.verdict == "yes"
+
+
 def test_every_field_of_every_dimension_has_a_word_of_its_own() -> None:
     shape = Shape(4, (8, 4, 2, 2, 2), (4, 2, 1, 1, 1), (32, 128, 256, 512))
     words = shape.words()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ptxmm.arith import Type, wrap
 from ptxmm.enumeration.legs import MAP, WORD, Undefined, operands, place
 from ptxmm.enumeration.limits import GaveUp
+from ptxmm.enumeration.memory import Spot
 from ptxmm.enumeration.path import NONE, Arrival
 from ptxmm.enumeration.pieces import Leg
 from ptxmm.enumeration.scopes import cta
@@ -57,11 +58,17 @@ def perform(runner: Runner, item: Statement, base: Base) -> None:
 
 
 def rewrite(runner: Runner, item: TensormapReplace, base: Base) -> None:
-    """A weak write of the word of a field, or of the one that stands for all that are not followed."""
+    """A weak operation on the entire object: a field gets a value, and the rest is written as it was found.
+
+    One word stands for all fields that are not followed.
+    """
     if item.field in UNFOLLOWED:
         raise GaveUp(f"this engine does not follow `.{item.field}` of a tensor map")
     number = word_of(item)
     spot = place(runner.program, runner.thread, runner.value(item.address), MAP, WORD, writes=True)
+    for first, end in runner.pieces.of(Leg(spot, spot, MAP, WORD)):
+        if first // WORD != number:
+            pass_on(runner, spot, spot, (first, end), partial(base, closes=True))
     word = replace(spot, size=WORD, offset=spot.offset + number * WORD)
     value, data = (runner.value(item.value), runner.flows(item.value)) if number != OTHERS else (0, NONE)
     runner.steps.append(base(kind="W", spot=word, value=wrap(value, 8 * WORD), type=FIELD, data=data))
@@ -73,13 +80,19 @@ def publish(runner: Runner, item: TensormapCopy, base: Base) -> None:
     source = place(program, thread, value(item.source), MAP, MAP)
     target = place(program, thread, value(item.destination), MAP, MAP, writes=True)
     for first, end in runner.pieces.of(Leg(source, target, MAP, WORD)):
-        here = replace(source, offset=source.offset + first, size=end - first)
-        there = replace(target, offset=target.offset + first, size=end - first)
-        read, kind = runner.choose(runner.values(here)), Type("b", 8 * (end - first))
-        runner.steps.append(base(kind="R", spot=here, value=read, type=kind))
-        data = frozenset({len(runner.steps) - 1})
-        runner.steps.append(base(kind="W", spot=there, value=read, type=kind, data=data))
+        pass_on(runner, source, target, (first, end), base)
     runner.steps.append(base(kind="F", order=Order.RELEASE, scope=item.scope, via=Proxy.TENSORMAP, closes=True))
+
+
+def pass_on(runner: Runner, source: Spot, target: Spot, piece: tuple[int, int], base: Base) -> None:
+    """Some bytes of a map are loaded and stored by the generic proxy, in program order."""
+    first, end = piece
+    here = replace(source, offset=source.offset + first, size=end - first)
+    there = replace(target, offset=target.offset + first, size=end - first)
+    read, kind = runner.choose(runner.values(here)), Type("b", 8 * (end - first))
+    runner.steps.append(base(kind="R", spot=here, value=read, type=kind))
+    data = frozenset({len(runner.steps) - 1})
+    runner.steps.append(base(kind="W", spot=there, value=read, type=kind, data=data))
 
 
 def elect(runner: Runner, item: Elect, base: Base) -> None:

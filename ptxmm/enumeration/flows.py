@@ -127,9 +127,13 @@ class Way:
             for target in spread(self.program, self.thread, mask, way.target):
                 self.move(replace(way, target=target), described, item)
 
-    def move(self, way: Leg, described: frozenset[Source], item: AsyncCopy | None = None) -> None:
+    def move(self, way: Leg, described: frozenset[Source], item: AsyncCopy | None = None,
+             without: int | None = None) -> None:  # fmt: skip
+        """Note what a copy may write; of a tensor map, `without` the word that a replacement writes."""
         self.table.pieces.add(way)
         for first, end in self.table.pieces.of(way):
+            if first // WORD == without:
+                continue
             source = replace(way.source, offset=way.source.offset + first, size=end - first)
             target = replace(way.target, offset=way.target.offset + first, size=end - first)
             given: tuple[int, ...] = (0,)
@@ -159,6 +163,7 @@ class Way:
         spot = place(self.program, self.thread, self.value(item.address), MAP, WORD, writes=True)
         number = word_of(item)
         word = replace(spot, size=WORD, offset=spot.offset + number * WORD)
+        self.move(Leg(spot, spot, MAP, WORD), frozenset(), without=number)
         self.write(word, (wrap(self.value(item.value), 8 * WORD) if number != OTHERS else 0,), frozenset())
 
     def combine(self, op: str, kind: Type, target: Spot, given: tuple[int, ...], sources: frozenset[Source]) -> None:
