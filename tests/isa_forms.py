@@ -41,8 +41,8 @@ MEMORY: dict[str, Object | View] = {
     "ux": View("ux", "gx", Proxy.SURFACE),
     "cx": View("cx", "gx", Proxy.CONSTANT),
     "mx": Object("mx", Type("b", 64), space=Space.SHARED),
-    "dx": Object("dx", Type("b", 64), 16, tensormap=TensorMap("gx", 1024)),
-    "ex": Object("ex", Type("b", 64), 16, space=Space.SHARED, tensormap=TensorMap("gx", 1024)),
+    "dx": Object("dx", Type("b", 64), 16, tensormap=TensorMap("gx", 256)),
+    "ex": Object("ex", Type("b", 64), 16, space=Space.SHARED, tensormap=TensorMap("gx", 256)),
 }
 WHERE = {"global": "gx", "shared": "sx", "const": "kx", "param": "px"}
 VIEWS = {"tld": "tx", "suld": "ux", "sust": "ux", "ldc": "cx"}

@@ -450,7 +450,7 @@ def test_a_printed_test_reads_back_as_the_same(line: str) -> None:
 
 
 FORMS = """.global .b8 gx[1024]; .shared @ d0.c0.* .b8 sx[1024]; .shared @ d0.c0.b0 .mbarrier mx(1);
-.global .tensormap dx -> gx; .shared @ d0.c0.b0 .tensormap ex -> gx;
+.global .tensormap dx -> gx box(256); .shared @ d0.c0.b0 .tensormap ex -> gx box(256);
 thread B @ d0.c0.b1 { }
 thread A @ d0.c0.b0 {
     .reg .b8 %b<4>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<16>; .reg .pred %p<4>;

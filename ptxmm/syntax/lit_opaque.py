@@ -90,6 +90,9 @@ def mapped(source: Source, obj: Object, item: Item, held: Callable[[str], Object
         raise source.error(f"how many elements has `{target}` in each dimension?", *at, "write `dims(8, 4)`")
     else:
         described = TensorMap(target, _box(source, item, found, given))
+        if wrong := tensor_maps.shape(described, found.type.size, found.length).wrong:
+            hint = "without `box`, it is the whole array" if "box" not in given else ""
+            raise source.error(f"this tensor map {wrong}", *at, hint)
     described = replace(described, acquired=acquired)
     words = tensor_maps.words_of(described, found.type.size, found.length)
     rest = tuple(Const(words.get(at, 0)) for at in range(1, tensor_maps.WORDS))
