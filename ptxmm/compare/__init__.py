@@ -110,7 +110,7 @@ def _states(program: Program, ran: list[Run], model: Model, options: Options, fo
 def _fails(program: Program, ran: list[Run], model: Model, options: Options, found: Comparison) -> Comparison:
     """What comes of launches that ended in an error: their standing, where no state was seen that says more."""
     steps = undefined(program, model, options)
-    said = hanging(program, model, options) if steps.verdict == "no" else None
+    said = hanging(program, model, options, steps) if steps.verdict == "no" else None
     sentence, standing = error_sentence(steps), FAILED.get(steps.verdict, Standing.UNKNOWN)
     if said is not None and said.verdict != "no":
         sentence, standing = f"{GIVEN_UP}; {hang_sentence(said)}", Standing.UNKNOWN

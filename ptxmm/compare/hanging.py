@@ -25,12 +25,13 @@ WRONG = "the harness, the assembler, the model or the chip is wrong"
 GIVEN_UP = "an error says nothing where a wait is given up before it"
 
 
-def hanging(program: Program, model: Model, options: Options) -> Hanging:
+def hanging(program: Program, model: Model, options: Options, steps: Answer | None = None) -> Hanging:
     """Whether a test may hang on a GPU, as far as a model and the promises of CUDA go.
 
     The CTAs of a launch of `ptxmm run` are resident, and the threads of a test meet before each round: they all have
     started, so that everybody makes progress (`fair`). Kernels may starve each other, so that of a test of several
-    no more is promised than of any grid (`obe`). Nothing is promised where an execution is undefined.
+    no more is promised than of any grid (`obe`). Nothing is promised where an execution is undefined: `steps` is the
+    answer to that, where it is known.
     """
     several = len({thread.place.kernel for thread in program.threads}) > 1
     promised = ORDINARY if several else STARTED
@@ -38,7 +39,7 @@ def hanging(program: Program, model: Model, options: Options) -> Hanging:
     found = _asked(encodings, promised, options)
     if found.verdict == "yes":
         return Hanging("yes", promised, found.why)
-    steps = undefined(program, model, options)
+    steps = steps or undefined(program, model, options)
     if steps.verdict == "yes":
         return Hanging("undefined", promised, steps.why)
     doubt = next((answer.why for answer in (found, steps) if answer.verdict == "unknown"), "")
