@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 
@@ -19,6 +20,15 @@ class Instruction:
     text: str = field(default="", compare=False)
 
 
+def operands(instruction: Instruction) -> Iterator[tuple[str, Expr]]:
+    """The expressions of an instruction, each with the name of its field."""
+    for each in fields(instruction):
+        value = getattr(instruction, each.name)
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Expr):
+                yield each.name, one
+
+
 def read_by(instruction: Instruction) -> frozenset[str]:
     """The registers that an instruction reads: in its predicate, its addresses and its values.
 
@@ -27,9 +37,7 @@ def read_by(instruction: Instruction) -> frozenset[str]:
     >>> sorted(read_by(Store(values=(Reg("v"), Const(1)), address=Reg("a"), type=U32, guard=Reg("p"))))
     ['a', 'p', 'v']
     """
-    held = (getattr(instruction, each.name) for each in fields(instruction))
-    parts = (part for value in held for part in (value if isinstance(value, tuple) else (value,)))
-    return frozenset[str]().union(*(registers(part) for part in parts if isinstance(part, Expr)))
+    return frozenset[str]().union(*(registers(part) for _, part in operands(instruction)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +180,11 @@ class Label(Instruction):
     """A place to branch to."""
 
     name: str
+
+
+def labels(body: Sequence[Instruction]) -> dict[str, int]:
+    """Where the labels of a thread's code stand."""
+    return {each.name: place for place, each in enumerate(body) if isinstance(each, Label)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from ptxmm import arith
 from ptxmm.deadline import Deadline
 from ptxmm.deciding import Access, word
 from ptxmm.events import start_value
+from ptxmm.instructions import labels
 from ptxmm.memory import initial
 from ptxmm.program import (
     Addr,
@@ -22,7 +23,6 @@ from ptxmm.program import (
     Branch,
     Exit,
     Expr,
-    Label,
     Load,
     Object,
     Program,
@@ -61,7 +61,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self.body = self.program.threads[self.thread].body
-        self.labels = {s.name: pc for pc, s in enumerate(self.body) if isinstance(s, Label)}
+        self.labels = labels(self.body)
 
     def ended(self, standing: int) -> bool:
         return self.standings[standing][0] == len(self.body)

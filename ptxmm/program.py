@@ -80,6 +80,7 @@ from ptxmm.terms import (
     Unary,
     children,
     leaves,
+    named,
     registers,
 )
 
@@ -90,7 +91,7 @@ __all__ = [
     "Instruction", "Label", "Load", "MbarrierArrive", "MbarrierInit", "MbarrierInval", "MbarrierPending", "MbarrierTx",
     "MbarrierWait", "Nop", "Object", "Order", "Place", "Program", "Proxy", "ProxyFence", "Quantifier", "Reg", "Scope",
     "Select", "Space", "Statement", "Store", "TensorMap", "TensormapCopy", "TensormapReplace", "Thread", "Unary",
-    "View", "WaitGroup", "WarpSync", "Word", "children", "leaves", "read_by", "registers",
+    "View", "WaitGroup", "WarpSync", "Word", "children", "leaves", "named", "read_by", "registers",
 ]  # fmt: skip
 
 PAGE = 1 << 16
@@ -200,8 +201,7 @@ class Program:
                 if isinstance(statement, MbarrierArrive) and statement.dst is not None:
                     unseen.add(statement.dst)
                 if isinstance(statement, MbarrierInit):
-                    named = (leaf.name for leaf in leaves(statement.address) if isinstance(leaf, Addr))
-                    opaque |= {self.physical(name).name for name in named}
+                    opaque |= {self.physical(name).name for name in named(statement.address)}
             found += [FinalReg(thread.name, name) for name in thread.types if name not in unseen]
         for item in self.objects:
             if item.name not in opaque:

@@ -167,3 +167,13 @@ def leaves(expr: Expr) -> Iterator[Expr]:
 def registers(expr: Expr | None) -> frozenset[str]:
     """The registers that an expression reads."""
     return frozenset(leaf.name for leaf in leaves(expr) if isinstance(leaf, Reg)) if expr is not None else frozenset()
+
+
+def named(expr: Expr) -> list[str]:
+    """The objects whose addresses stand in an expression, left to right.
+
+    >>> from ptxmm.arith import U64
+    >>> named(Binary("+", Addr("x"), Reg("r"), U64))
+    ['x']
+    """
+    return [leaf.name for leaf in leaves(expr) if isinstance(leaf, Addr)]

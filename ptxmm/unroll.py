@@ -9,7 +9,8 @@ from types import MappingProxyType
 from ptxmm.closure import bits
 from ptxmm.deadline import NEVER, Deadline
 from ptxmm.errors import Undecided
-from ptxmm.program import Assume, Branch, Exit, Label, Statement
+from ptxmm.instructions import labels
+from ptxmm.program import Assume, Branch, Exit, Statement
 from ptxmm.spins import Loop, loops, waiting
 
 LIMIT = 20_000
@@ -62,27 +63,23 @@ def unrolled(
     post-dominator). Undecided is raised where there are more than LIMIT instances, or after the deadline.
     """
     deadline.check()
-    labels = _labels(body)
+    places = labels(body)
     if not any(isinstance(s, (Branch, Exit, Assume)) for s in body):
         straight = [Node(pc, s, ((pc - 1, NEXT),) if pc else ()) for pc, s in enumerate(body)]
         last = len(body)
         return (*straight, Node(END, None, ((last - 1, NEXT),) if last else ()))
-    found = loops(body, labels)
-    waits = {h: loop for h, loop in waiting(body, labels, kept).items() if h not in effects} if found else {}
+    found = loops(body, places)
+    waits = {h: loop for h, loop in waiting(body, places, kept).items() if h not in effects} if found else {}
     outermost = {loop.start: h for h, loop in reversed(waits.items())}
     waits = {h: loop for h, loop in waits.items() if outermost[loop.start] == h}
-    edges = _explore(body, labels, {h: bounds.get(h, bound) for h in found}, found, waits, deadline)
+    edges = _explore(body, places, {h: bounds.get(h, bound) for h in found}, found, waits, deadline)
     order = _topological(edges)
     return _nodes(body, edges, order, to_the_end, found, deadline)
 
 
 def loops_of(body: tuple[Statement, ...]) -> dict[int, Loop]:
     """The loops of a thread's code by their heads."""
-    return loops(body, _labels(body))
-
-
-def _labels(body: tuple[Statement, ...]) -> dict[str, int]:
-    return {s.name: pc for pc, s in enumerate(body) if isinstance(s, Label)}
+    return loops(body, labels(body))
 
 
 State = tuple[int, tuple[int, ...]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptxmm.gpu.waits import skippable
+from ptxmm.instructions import labels
 from ptxmm.program import (
-    Addr,
     AsyncCopy,
     AsyncStore,
     Bar,
@@ -15,7 +15,6 @@ from ptxmm.program import (
     CopyArrive,
     Expr,
     Fence,
-    Label,
     Load,
     MbarrierInit,
     Order,
@@ -25,7 +24,7 @@ from ptxmm.program import (
     TensormapCopy,
     TensormapReplace,
     Thread,
-    leaves,
+    named,
 )
 
 COPIES = (AsyncCopy, AsyncStore, CopyArrive)
@@ -71,7 +70,7 @@ def surroundings(program: Program, thread: Thread) -> list[Around]:
 
 def loops(thread: Thread) -> list[range]:
     """The stretches of a thread's code that a branch can repeat."""
-    at = {s.name: index for index, s in enumerate(thread.body) if isinstance(s, Label)}
+    at = labels(thread.body)
     jumps = ((at[s.target], index) for index, s in enumerate(thread.body) if isinstance(s, Branch) and s.target in at)
     return [range(target, index + 1) for target, index in jumps if target <= index]
 
@@ -93,5 +92,5 @@ def _written(program: Program, statement: Statement) -> bool:
 
 
 def _is_map(program: Program, place: Expr) -> bool:
-    names = [leaf.name for leaf in leaves(place) if isinstance(leaf, Addr)]
+    names = named(place)
     return bool(names) and all(program.physical(name).tensormap is not None for name in names)

@@ -12,6 +12,7 @@ from ptxmm.gpu.operands import is_expression
 from ptxmm.gpu.participants import participants
 from ptxmm.gpu.proxied import access
 from ptxmm.gpu.views import viewed
+from ptxmm.instructions import labels
 from ptxmm.isa import requirement
 from ptxmm.isa_form import Requirement
 from ptxmm.isa_text import ptx
@@ -71,8 +72,8 @@ class Body(Kept):
     def write(self) -> None:
         """Write all parts."""
         body = self.thread.body
-        labels = {s.name: at for at, s in enumerate(body) if isinstance(s, Label)}
-        self.loops = any(isinstance(s, Branch) and labels[s.target] <= at for at, s in enumerate(body))
+        places = labels(body)
+        self.loops = any(isinstance(s, Branch) and places[s.target] <= at for at, s in enumerate(body))
         self.judged = self.loops or any(isinstance(s, Assume) for s in body)
         self.forks = any(isinstance(s, Branch | Exit | Assume) or s.guard is not None for s in body)
         self.read_inside = frozenset[str]().union(*(read_by(s) for s in body))
@@ -84,7 +85,7 @@ class Body(Kept):
                 self.code.add(f"mov.u64 {self.code.register(f'begun{self.number}', 64)}, %clock64")
             named = participants(self.program, self.number)
             for at, statement in enumerate(body):
-                self._statement(named.get(at, statement), at, labels, thrown_away(body, at))
+                self._statement(named.get(at, statement), at, places, thrown_away(body, at))
         with self.into(self.after):
             self._end()
 
@@ -109,17 +110,17 @@ class Body(Kept):
 
     # --- statements --------------------------------------------------------------------------------------------------
 
-    def _statement(self, statement: Statement, at: int, labels: dict[str, int], lost: tuple[str, ...]) -> None:
+    def _statement(self, statement: Statement, at: int, places: dict[str, int], lost: tuple[str, ...]) -> None:
         add, code = self.code.add, self.code
-        guard = self._guard(statement, at, labels)
+        guard = self._guard(statement, at, places)
         when = f"@{guard} " if guard else ""
         match statement:
             case Label(name=name):
-                add(f"T{self.number}_{labels[name]}:")
+                add(f"T{self.number}_{places[name]}:")
             case Branch(target=target):
-                if labels[target] <= at:
+                if places[target] <= at:
                     self._bounded()
-                add(f"{when}bra T{self.number}_{labels[target]}")
+                add(f"{when}bra T{self.number}_{places[target]}")
             case Exit():
                 add(f"{when}bra DONE{self.number}")
             case Assume(cond=cond):
@@ -136,10 +137,10 @@ class Body(Kept):
             case _:
                 self._instruction(statement, Reg(guard) if guard else None, lost)
 
-    def _guard(self, statement: Statement, at: int, labels: dict[str, int]) -> str:
+    def _guard(self, statement: Statement, at: int, places: dict[str, int]) -> str:
         if statement.guard is None:
             return ""
-        repeats = isinstance(statement, Branch) and labels[statement.target] <= at
+        repeats = isinstance(statement, Branch) and places[statement.target] <= at
         if repeats or isinstance(statement, Assign):
             return self.code.value(statement.guard, PREDICATE, self.leaf)
         return self.guard(statement.guard, at)

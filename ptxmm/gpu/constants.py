@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.views import symbol, views
-from ptxmm.program import Addr, Const, Expr, Load, Object, Program, Space, Statement, leaves
+from ptxmm.instructions import operands
+from ptxmm.program import Addr, Const, Load, Object, Program, Space, Statement, leaves
 
 MOST = 64 << 10
 """Bytes of constant memory that a module may declare (CUDA programming guide, "compute capabilities")."""
@@ -45,14 +45,7 @@ def _content(item: Object) -> bytes:
 
 def _beside_loads(statement: Statement, names: set[str]) -> Iterator[Addr]:
     """Addresses in an instruction other than those that a load goes to; of those too, where it may go elsewhere."""
-    for each in fields(statement):
-        value = getattr(statement, each.name)
-        found = [
-            leaf
-            for one in (value if isinstance(value, tuple) else (value,))
-            if isinstance(one, Expr)
-            for leaf in leaves(one)
-            if isinstance(leaf, Addr)
-        ]
-        if not (isinstance(statement, Load) and each.name == "address") or not {leaf.name for leaf in found} <= names:
+    for place, expr in operands(statement):
+        found = [leaf for leaf in leaves(expr) if isinstance(leaf, Addr)]
+        if not (isinstance(statement, Load) and place == "address") or not {leaf.name for leaf in found} <= names:
             yield from found

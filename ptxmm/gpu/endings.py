@@ -6,7 +6,8 @@ Such a test plays one round a launch: where the next would need a thread again, 
 from __future__ import annotations
 
 from ptxmm.errors import Unsupported
-from ptxmm.program import Barrier, Branch, ClusterBarrier, Exit, Label, Program, Statement
+from ptxmm.instructions import labels
+from ptxmm.program import Barrier, Branch, ClusterBarrier, Exit, Program, Statement
 
 Cluster = tuple[int, int, int]
 
@@ -48,7 +49,7 @@ def _meetings(program: Program) -> dict[Cluster, dict[int, list[bool]]]:
 
 def doubtful(body: tuple[Statement, ...], place: int) -> bool:
     """Whether an instruction may be left out or repeated."""
-    labels = {s.name: n for n, s in enumerate(body) if isinstance(s, Label)}
-    jumps = [(n, labels[s.target]) for n, s in enumerate(body) if isinstance(s, Branch)]
+    places = labels(body)
+    jumps = [(n, places[s.target]) for n, s in enumerate(body) if isinstance(s, Branch)]
     over = any(min(jump) <= place <= max(jump) for jump in jumps)
     return over or body[place].guard is not None or any(isinstance(s, Exit) for s in body[:place])

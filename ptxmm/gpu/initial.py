@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ptxmm.gpu.code import PREDICATE, Code
 from ptxmm.gpu.layout import Layout, cta_of
 from ptxmm.gpu.maps import MAP_BYTES
+from ptxmm.gpu.views import address_lines
 from ptxmm.program import Addr, Const, Object, Program, Space
 
 Loop = tuple[str, str]
@@ -26,9 +27,9 @@ def initialise_global(program: Program, layout: Layout, code: Code, rounds: Roun
     """Write the initial values in global memory: those of a round by the thread that counts it."""
     loop = rounds.open("role")
     rounds.locate()
-    for place, item in enumerate(global_objects(program)):
+    for item in global_objects(program):
         at = code.fresh(64)
-        code.add(f"mad.lo.s64 {at}, array, {place}, here")
+        code.add(*address_lines(program, item.name, at))
         _store(program, layout, code, item, "global", at)
     rounds.close(loop, len(program.threads))
     if any(item.tensormap is not None and item.space is Space.GLOBAL for item in program.objects):

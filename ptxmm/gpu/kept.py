@@ -136,10 +136,8 @@ class Kept(Operands):
         found = self.code.value(guard, PREDICATE, self.leaf)
         if not foldable(self.thread, at, registers(guard)):
             return found
-        never, made = f"never{self.number}", self.code.fresh(PREDICATE)
-        if never not in self.code.declared:
-            self.pre.append(f"    setp.ne.u64 {self.code.register(never, PREDICATE)}, zero0, 0;")
-        self.code.add(f"xor.pred {made}, {found}, {never}")
+        made = self.code.fresh(PREDICATE)
+        self.code.add(f"xor.pred {made}, {found}, {self.never()}")
         return made
 
     def results(self, statement: Statement, old: Any, lost: tuple[str, ...]) -> Any:

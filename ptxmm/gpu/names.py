@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ptxmm.arith import U32, Type
 from ptxmm.errors import Unsupported
-from ptxmm.gpu.code import Code, Leaf, Operand, width
+from ptxmm.gpu.code import PREDICATE, Code, Leaf, Operand, width
 from ptxmm.gpu.layout import Layout, cta_of
 from ptxmm.gpu.maps import MAP_BYTES
 from ptxmm.gpu.parameters import NAME
@@ -46,6 +46,13 @@ class Names:
         """The PTX register of one of the thread's registers."""
         numbers = list(dict.fromkeys([*self.thread.types, name]))
         return self.code.register(f"t{self.number}_{numbers.index(name)}", width(self.type_of(name)))
+
+    def never(self) -> str:
+        """A predicate that does not hold, of which the assembler does not know it."""
+        name = f"never{self.number}"
+        if name not in self.code.declared:
+            self.pre.append(f"    setp.ne.u64 {self.code.register(name, PREDICATE)}, zero0, 0;")
+        return name
 
     def leaf(self, expr: Expr) -> Operand:
         """Registers, and addresses as values: generic ones, or of the shared window where they are short."""

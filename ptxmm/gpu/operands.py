@@ -24,7 +24,7 @@ from ptxmm.program import (
     TensormapCopy,
     TensormapReplace,
     Unary,
-    leaves,
+    named,
 )
 
 
@@ -39,8 +39,7 @@ class Operands(Names):
             return ""
         if getattr(statement, "remote", False):
             return SHARED[1]
-        names = {leaf.name for leaf in leaves(address) if isinstance(leaf, Addr)}
-        found = {self.space_of(name) for name in names}
+        found = {self.space_of(name) for name in named(address)}
         return found.pop() if len(found) == 1 else ""
 
     def window(self, statement: Statement, name: str, space: str) -> str:
@@ -66,7 +65,7 @@ class Operands(Names):
                 return _moved_by(self.pointer(name, space), start + offset)
             case Binary("+", Reg() as base, Const(offset)) if space not in SHARED and not self.short:
                 return _moved_by(self.code.into_register(base, 64, self.leaf), offset)
-        objects = any(isinstance(leaf, Addr) for leaf in leaves(address))
+        objects = bool(named(address))
         leaf = self.windowed(space) if objects else self.leaf
         found = self.code.into_register(address, 64, leaf)
         if self.short and is_short(self.thread, address):

@@ -8,11 +8,11 @@ capabilities"), those of a control beside them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.maps import MAP_BYTES, Described, described
-from ptxmm.program import Addr, AsyncCopy, Expr, Program, Space, Statement, leaves
+from ptxmm.instructions import operands
+from ptxmm.program import AsyncCopy, Program, Space, Statement, named
 
 ROOM = 96
 """Tensor maps among the parameters of the test, and of its control."""
@@ -27,12 +27,12 @@ NAME = "parameter{}"
 def parameters(program: Program) -> tuple[str, ...]:
     """The tensor maps in `.param` that a test goes through; Unsupported where it uses `.param` otherwise."""
     inside = {item.name for item in program.objects if item.space is Space.PARAM}
-    named, mapped = set[str](), set[str]()
+    other, mapped = set[str](), set[str]()
     for thread in program.threads:
         for statement in thread.body:
-            named.update(_names(statement, inside, maps=False))
+            other.update(_names(statement, inside, maps=False))
             mapped.update(_names(statement, inside, maps=True))
-    if named:
+    if other:
         raise Unsupported("it uses kernel parameters otherwise than as tensor maps of copies")
     if len(mapped) > 1:
         raise Unsupported("it has several tensor maps that are kernel parameters")
@@ -65,10 +65,6 @@ def registers(place: int, number: int) -> Iterator[str]:
 
 def _names(statement: Statement, inside: set[str], *, maps: bool) -> Iterator[str]:
     """Kernel parameters that an instruction names: as the tensor map of a copy, or otherwise."""
-    for each in fields(statement):
-        value = getattr(statement, each.name)
-        if maps != (isinstance(statement, AsyncCopy) and each.name == "map"):
-            continue
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, Expr):
-                yield from (leaf.name for leaf in leaves(one) if isinstance(leaf, Addr) and leaf.name in inside)
+    for place, expr in operands(statement):
+        if maps == (isinstance(statement, AsyncCopy) and place == "map"):
+            yield from (name for name in named(expr) if name in inside)

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 
 from ptxmm.gpu.around import loops
 from ptxmm.program import (
-    Addr,
     AsyncCopy,
     AsyncStore,
     Const,
@@ -18,7 +17,7 @@ from ptxmm.program import (
     MbarrierTx,
     Program,
     Statement,
-    leaves,
+    named,
 )
 
 ARRIVALS = (MbarrierArrive, CopyArrive)
@@ -71,8 +70,7 @@ def _objects(statement: Statement) -> list[str | None]:
 
 
 def _names(address: Expr) -> list[str | None]:
-    found: list[str | None] = [leaf.name for leaf in leaves(address) if isinstance(leaf, Addr)]
-    return found or [None]
+    return [*named(address)] or [None]
 
 
 def _key(name: str | None, known: bool) -> str:

@@ -8,7 +8,6 @@ from ptxmm.gpu.proxied import proxy_of, touch
 from ptxmm.gpu.stress import FIRST, step
 from ptxmm.gpu.views import Home, homes
 from ptxmm.program import (
-    Addr,
     Assign,
     AsyncCopy,
     Atomic,
@@ -24,7 +23,7 @@ from ptxmm.program import (
     Store,
     WaitGroup,
     WarpSync,
-    leaves,
+    named,
 )
 
 LATE, ALL = 1, 2
@@ -68,13 +67,13 @@ def _read(program: Program, body: Body, name: str, value: str) -> str:
 
 def busy(program: Program, body: Body) -> None:
     """Unrelated stores just before the test, in threads that store."""
-    named = dict(program.hardware.busy).get(body.thread.name, 0)
+    wished = dict(program.hardware.busy).get(body.thread.name, 0)
     stores = any(isinstance(s, Store | Atomic) for s in body.thread.body)
-    if not stores and not named:
+    if not stores and not wished:
         return
     code, count, place = body.code, body.code.fresh(32), body.code.fresh(32)
     top, end, over, at = code.label("BUSY"), code.label("BEGIN"), code.fresh(PREDICATE), code.fresh(64)
-    code.add(f"max.u32 {count}, busy, {named}", f"mad.lo.u32 {place}, cta, 0x9e3779b9, seed")
+    code.add(f"max.u32 {count}, busy, {wished}", f"mad.lo.u32 {place}, cta, 0x9e3779b9, seed")
     code.add(f"mad.lo.u32 {place}, round, 0x85ebca6b, {place}", f"mad.lo.u32 {place}, lane, 0xc2b2ae35, {place}")
     code.add(f"{top}:", f"setp.eq.u32 {over}, {count}, 0", f"@{over} bra {end}")
     step(code, place, at, "scratch")
@@ -88,8 +87,8 @@ def _late(program: Program, body: Body) -> list[str]:
     for place, statement in enumerate(s for s in body.thread.body if isinstance(s, BEFORE)):
         if isinstance(statement, Load) and place:
             found |= dict.fromkeys(_names(program, statement))
-    named = dict(program.hardware.preload).get(body.thread.name, ())
-    return list(dict.fromkeys([*found, *(n for n in named if _plain(program, n))]))
+    wished = dict(program.hardware.preload).get(body.thread.name, ())
+    return list(dict.fromkeys([*found, *(n for n in wished if _plain(program, n))]))
 
 
 def _reads(program: Program, body: Body) -> list[str]:
@@ -97,8 +96,8 @@ def _reads(program: Program, body: Body) -> list[str]:
 
 
 def _names(program: Program, load: Load) -> list[str]:
-    named = [leaf.name for leaf in leaves(load.address) if isinstance(leaf, Addr)]
-    return [name for name in named or _pointed_at(program) if _plain(program, name)]
+    found = named(load.address) or _pointed_at(program)
+    return [name for name in found if _plain(program, name)]
 
 
 def _pointed_at(program: Program) -> list[str]:
@@ -106,7 +105,7 @@ def _pointed_at(program: Program) -> list[str]:
     kept = [expr for thread in program.threads for statement in thread.body for expr in _kept(statement)]
     kept += [value for item in program.objects for value in item.init]
     kept += [value for thread in program.threads for value in thread.init.values()]
-    return list(dict.fromkeys(leaf.name for expr in kept for leaf in leaves(expr) if isinstance(leaf, Addr)))
+    return list(dict.fromkeys(name for expr in kept for name in named(expr)))
 
 
 def _kept(statement: Statement) -> tuple[Expr, ...]:
@@ -127,6 +126,6 @@ def _plain(program: Program, name: str) -> bool:
 def _used_maps(program: Program, body: Body) -> list[str]:
     """The tensor maps in global memory that copies of the thread may go through: any, where a register says which."""
     copies = [s.map for s in body.thread.body if isinstance(s, AsyncCopy) and s.map is not None]
-    named = [[leaf.name for leaf in leaves(copy) if isinstance(leaf, Addr)] for copy in copies]
+    through = [named(copy) for copy in copies]
     maps = [item.name for item in program.objects if item.tensormap is not None and item.space is Space.GLOBAL]
-    return [name for name in maps if not all(named) or any(name in names for names in named)]
+    return [name for name in maps if not all(through) or any(name in names for names in through)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ptxmm.gpu.code import PREDICATE
 from ptxmm.gpu.names import OPAQUE, Names
-from ptxmm.gpu.views import ROW, SYMBOL, Home, bank_place, homes, views
-from ptxmm.program import Addr, Load, Proxy, Space, Store, View
+from ptxmm.gpu.views import ROW, SYMBOL, Home, address_lines, bank_place, homes, views
+from ptxmm.program import Addr, Load, Proxy, Store, View
 
 TEXEL = 4
 
@@ -38,13 +37,8 @@ def _held(names: Names, load: str, coordinate: str) -> tuple[str, ...]:
     It moves nothing before a loop in which a coordinate changes. This one is never repeated, and adds zero; the dollar
     keeps it apart from the loops of the test.
     """
-    code, number = names.code, names.number
-    never, bits = f"never{number}", code.declared[coordinate]
-    if never not in code.declared:
-        code.register(never, PREDICATE)
-        names.pre.append(f"    setp.ne.u64 {never}, zero0, 0;")
-    top = code.label("$HELD")
-    zero = _zero(names, bits, 0)
+    bits, never = names.code.declared[coordinate], names.never()
+    top, zero = names.code.label("$HELD"), _zero(names, bits, 0)
     return f"{top}:", f"add.s{bits} {coordinate}, {coordinate}, {zero}", load, f"@{never} bra {top}"
 
 
@@ -109,9 +103,8 @@ def _constant(names: Names, address: Addr, base: str) -> list[str]:
 def _texel(names: Names, address: Addr, proxy: Proxy, parts: tuple[str, ...]) -> list[str]:
     program, wide = names.program, names.code.fresh(64)
     item = program.physical(address.name)
-    place = [each.name for each in program.objects if each.space is Space.GLOBAL].index(item.name)
     lines = [
-        f"mad.lo.s64 {wide}, array, {place}, here",
+        *address_lines(program, item.name, wide),
         f"sub.s64 {wide}, {wide}, memory",
         f"add.s64 {wide}, {wide}, {address.offset}",
         f"shr.u64 {wide}, {wide}, {TEXEL.bit_length() - 1}",

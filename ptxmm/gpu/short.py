@@ -27,7 +27,7 @@ from ptxmm.program import (
     Store,
     TensormapReplace,
     Thread,
-    leaves,
+    named,
     registers,
 )
 
@@ -116,8 +116,7 @@ def given(statement: Statement) -> tuple[Expr, ...]:
 def is_short(thread: Thread, expr: Expr) -> bool:
     """Whether an address comes from registers of 32 bits alone."""
     names = registers(expr)
-    named = any(isinstance(leaf, Addr) for leaf in leaves(expr))
-    return bool(names) and not named and all(thread.types[name].bits == U32.bits for name in names)
+    return bool(names) and not named(expr) and all(thread.types[name].bits == U32.bits for name in names)
 
 
 def _places(statement: Statement) -> list[Expr]:
@@ -137,5 +136,4 @@ def _long(program: Program, thread: Thread, statement: Statement) -> bool:
 
 
 def _shared(program: Program, value: Expr) -> bool:
-    named = [leaf.name for leaf in leaves(value) if isinstance(leaf, Addr)]
-    return any(program.physical(name).space is Space.SHARED for name in named)
+    return any(program.physical(name).space is Space.SHARED for name in named(value))

@@ -12,6 +12,7 @@ from ptxmm.gpu.code import PREDICATE, Code
 from ptxmm.gpu.columns import columns
 from ptxmm.gpu.initial import global_objects
 from ptxmm.gpu.short import given
+from ptxmm.gpu.views import address_lines
 from ptxmm.program import (
     Addr,
     Assign,
@@ -119,12 +120,12 @@ def shown(code: Code, program: Program, value: str) -> str:
     """An address of this copy as the number that the test knows it by; also that just behind an object."""
     result = code.fresh(WIDE)
     code.add(f"mov.u64 {result}, {value}")
-    places = {item.name: place for place, item in enumerate(global_objects(program))}
+    plain = [item.name for item in global_objects(program)]
     aliases = [view.name for view in program.views if view.proxy is Proxy.GENERIC]
-    for name in (*places, *aliases):
+    for name in (*plain, *aliases):
         item = program.physical(name)
         start, distance, inside = code.fresh(WIDE), code.fresh(WIDE), code.fresh(PREDICATE)
-        code.add(f"mad.lo.s64 {start}, array, {places[item.name]}, here")
+        code.add(*address_lines(program, item.name, start))
         if name != item.name:
             code.add(f"add.s64 {start}, {start}, alias")
         code.add(f"sub.s64 {distance}, {value}, {start}", f"setp.le.u64 {inside}, {distance}, {item.size}")

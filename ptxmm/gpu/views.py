@@ -14,7 +14,7 @@ from enum import StrEnum
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.columns import columns
 from ptxmm.gpu.epochs import WORD, epochs
-from ptxmm.program import Addr, FinalMem, Load, Program, Proxy, ProxyFence, Space, Statement, Store, leaves
+from ptxmm.program import Addr, FinalMem, Load, Program, Proxy, ProxyFence, Space, Statement, Store, named
 
 BANK = 1 << 15
 """Bytes of the constant bank that a test has, and as many its control: a module has 64 KiB."""
@@ -131,9 +131,7 @@ def _uses(program: Program) -> Iterator[tuple[str, Proxy]]:
     for thread in program.threads:
         for statement in thread.body:
             if isinstance(statement, Load | Store) and viewed(statement):
-                yield from (
-                    (leaf.name, statement.proxy) for leaf in leaves(statement.address) if isinstance(leaf, Addr)
-                )
+                yield from ((name, statement.proxy) for name in named(statement.address))
 
 
 def _ensure_ptx(program: Program) -> None:
@@ -168,9 +166,9 @@ def _home(program: Program, name: str, proxies: set[Proxy]) -> Home:
 def _has_address(program: Program, name: str) -> bool:
     """Whether generic instructions reach an object, or its final value is asked for, which the harness loads."""
     accesses = (s for thread in program.threads for s in thread.body if isinstance(s, Load | Store) and not viewed(s))
-    named = (s.address.name for s in accesses if isinstance(s.address, Addr))
+    reached = (s.address.name for s in accesses if isinstance(s.address, Addr))
     asked = (column.name for column in columns(program) if isinstance(column, FinalMem))
-    return any(_is(program, each, name) for each in (*named, *asked))
+    return any(_is(program, each, name) for each in (*reached, *asked))
 
 
 def _texture(program: Program, view: str, lie: dict[str, Home]) -> str:
