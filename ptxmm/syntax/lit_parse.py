@@ -11,9 +11,10 @@ from lark import Lark, UnexpectedCharacters, UnexpectedToken
 from lark.lexer import PatternStr
 
 from ptxmm.errors import InputError, near
+from ptxmm.syntax.lit_build import Build
 from ptxmm.syntax.lit_spellings import before
 from ptxmm.syntax.lit_text import Source
-from ptxmm.syntax.lit_tree import Build, Item, TooDeep
+from ptxmm.syntax.lit_tree import Item, TooDeep
 
 DEEPEST = 100
 KEYWORDS = ("thread", "exists", "forall", "filter", "locations", "expect", "dialect", "launch", "hardware", "variants")
