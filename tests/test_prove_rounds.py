@@ -17,8 +17,9 @@ from ptxmm.prove.barriers import GRID
 from ptxmm.prove.chains import POLLED_LATER
 from ptxmm.prove.claims import Formula
 from ptxmm.prove.composition import GRID_BY_FLIP
-from ptxmm.prove.flips import FLIP_SEEN, LINKS, Link
+from ptxmm.prove.flips import FLIP_SEEN
 from ptxmm.prove.language import EVENT
+from ptxmm.prove.links import LINKS, Link
 from ptxmm.prove.predecessor import PREDECESSOR
 from ptxmm.prove.rounds import IN_ROUND, every, signed
 from ptxmm.prove.run import EFFORT, prove
