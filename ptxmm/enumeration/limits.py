@@ -9,6 +9,7 @@ from typing import Protocol
 from ptxmm.errors import PtxmmError
 
 MOST_CANDIDATES = 3_000_000
+THIN_AIR = "the model does not exclude values out of thin air, and the values of this test may form a cycle"
 
 
 class GaveUp(PtxmmError):

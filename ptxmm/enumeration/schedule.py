@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
 
 from ptxmm.enumeration.barriers import Plan
-from ptxmm.enumeration.launch import blocks, depends_on, ended_before, members, triggers
+from ptxmm.enumeration.base import proxy
+from ptxmm.enumeration.launch import blocks, depends_on, ended_before, members, several, triggers
+from ptxmm.enumeration.limits import THIN_AIR, GaveUp
 from ptxmm.enumeration.path import MEETINGS
 from ptxmm.enumeration.scopes import cta
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.program import Program
+
+if TYPE_CHECKING:
+    from ptxmm.enumeration.search import Found
 
 
 @dataclass
@@ -134,3 +142,45 @@ def possible(skeleton: Skeleton, plan: Plan, sources: dict[int, set[int]], first
     return len(schedule.happened) == len(skeleton.events) and all(
         schedule.is_over(event) != (event.id in stuck) for event, step in skeleton.steps() if step.waits
     )
+
+
+def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
+    """Whether barriers, places and launches let the candidate happen; without them nothing stands in its way.
+
+    When a read through another proxy finds what was written, the barriers do not tell. Nor is there an order to tell of
+    where events wait for each other in a circle, which the model has allowed.
+    """
+    late = any(thread.after is not None for thread in skeleton.program.threads) or several(skeleton.program)
+    if not late and not any(event.kind in MEETINGS for event in skeleton.events):
+        return True
+    before: dict[int, set[int]] = {}
+    for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase):
+        before.setdefault(later, set()).add(earlier)
+    for event, step in skeleton.steps():
+        if event.thread is not None:
+            needed = step.data | step.addr | step.ctrl | step.done | ({step.issue} if step.issue is not None else set())
+            before.setdefault(event.id, set()).update(skeleton.at[event.thread, one] for one in needed)
+    if possible(skeleton, plan, before, found.first):
+        return True
+    if circular(before):
+        raise GaveUp(THIN_AIR)
+    return False
+
+
+def circular(before: dict[int, set[int]]) -> bool:
+    """Whether something comes before itself."""
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError:
+        return True
+    return False
+
+
+def one_proxy(skeleton: Skeleton) -> Callable[[tuple[int, int]], bool]:
+    """Whether a read is by the proxy of the write that it reads from, or from an initial write."""
+
+    def same(pair: tuple[int, int]) -> bool:
+        first, second = (skeleton.events[one].step for one in pair)
+        return first is None or second is None or proxy(first) is proxy(second)
+
+    return same

@@ -4,39 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
-from ptxmm.enumeration.barriers import RELATIONS, Plan, plans
-from ptxmm.enumeration.base import FROM_PATHS, Bases, Strand, proxy
+from ptxmm.enumeration.barriers import Plan, plans
 from ptxmm.enumeration.cat import Meaning
 from ptxmm.enumeration.choices import Sources, coherences, fence_orders, options, reads_from
 from ptxmm.enumeration.combine import Chosen, Combiner, Content
 from ptxmm.enumeration.final import asked_columns
-from ptxmm.enumeration.flight import is_lent, tenants
 from ptxmm.enumeration.lanes import divergent, elected
-from ptxmm.enumeration.launch import api, firsts, several
-from ptxmm.enumeration.limits import Budget, GaveUp
-from ptxmm.enumeration.path import MEETINGS, Path
+from ptxmm.enumeration.launch import firsts
+from ptxmm.enumeration.limits import THIN_AIR, Budget, GaveUp
+from ptxmm.enumeration.path import Path
 from ptxmm.enumeration.reach import Reach
 from ptxmm.enumeration.resolve import Resolver
 from ptxmm.enumeration.rounds import NO_ROUNDS, Rounds, rounds
-from ptxmm.enumeration.rows import Pairs, Rows, bits, mask, pairs, rows, union
-from ptxmm.enumeration.schedule import possible
-from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
+from ptxmm.enumeration.rows import Pairs, Rows, bits, pairs, rows, union
+from ptxmm.enumeration.schedule import happens
+from ptxmm.enumeration.skeleton import Skeleton
+from ptxmm.enumeration.start import Starts, absent
 from ptxmm.enumeration.table import Table
-from ptxmm.enumeration.theory import LAST, STAGES, Theory, covers, theory
+from ptxmm.enumeration.theory import LAST, Theory, covers, theory
 from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import ends_phases, fixpoint
-from ptxmm.model import RELATIONS as ALL_RELATIONS
-from ptxmm.model import SETS, Model
+from ptxmm.model import Model
 from ptxmm.program import FinalMem, Program
 
 CAUSALITY = ("cause", "causality")
 STRENGTH = ("morally-strong", "ms")
 IN_FLIGHT = ("issued", "done", "phase")
-FROM_ALL = ("LENT", "tenant", "phase", "mbo", "mbnext")
-THIN_AIR = "the model does not exclude values out of thin air, and the values of this test may form a cycle"
 
 
 @dataclass(frozen=True)
@@ -84,6 +79,7 @@ class Search:
     broken: bool = False
     table: Table = field(init=False)
     rules: Theory = field(init=False)
+    starts: Starts = field(init=False)
 
     def __post_init__(self) -> None:
         self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), flagged=self.flagged)
@@ -96,8 +92,6 @@ class Search:
         self.table = fixpoint(self.program, self.graphs, self.budget, asked)
         self.whole = frozenset(name for name, ranges in self.table.ranges.items() if not crossing(ranges))
         self.partly = self.simple and remain and len(self.whole) == len(self.table.ranges)
-        self.bases = Bases(self.program)
-        self.strands: dict[tuple[int, int] | tuple[Cell, ...], Strand] = {}
         self.each: list[list[Path]] = []
 
     def __iter__(self) -> Iterator[Found]:
@@ -109,9 +103,9 @@ class Search:
             controlled = covers(self.model, (*hanging, "ctrl"))
             reach = Reach(self.program, self.graphs, self.table, self.whole, controlled, self.waits, self.budget)
             self.each = reach.paths()
-            self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), self.absent(), self.flagged)
-            used = self.rules.used()
-            self.bases.names = tuple(name for name in FROM_PATHS if name in used)
+            empty = absent(self.program, self.each, self.budget)
+            self.rules = theory(self.model, (*CAUSALITY, *STRENGTH), empty, self.flagged)
+            self.starts = Starts(self.program, self.rules)
         each = [
             list(dict.fromkeys([*found, *(other for path in found for other in self.more(thread, path))]))
             for thread, found in enumerate(self.each)
@@ -119,20 +113,6 @@ class Search:
         for chosen in Combiner(each, self.table.initial, self.whole, self.beginning, self.ends):
             self.budget.spend()
             yield from self.candidates(chosen)
-
-    def absent(self) -> frozenset[str]:
-        """The base sets and relations that are empty in all candidates."""
-        present = {"IW", "W", "M", "GEN", "WEAK", "_", *FROM_PATHS, *STAGES}
-        meets = any(step.kind in MEETINGS for found in self.each for path in found for step in path.steps)
-        for thread, found in enumerate(self.each):
-            for path in found:
-                self.budget.look()
-                sets = Strand(self.program, path_events(thread, path)).sets
-                present.update(name for name, events in sets.items() if events)
-        present.update(RELATIONS if meets else ())
-        present.update(FROM_ALL if present & {"START", "MB", "FAR"} else ())
-        present.update({"api"} if several(self.program) else ())
-        return frozenset((*SETS, *ALL_RELATIONS)) - (present if "SC" in present else present - {"sync_fence"})
 
     def beginning(self, chosen: Chosen, later: frozenset[Content]) -> bool:
         """Whether the model allows the paths of the first threads, if other threads may write certain contents.
@@ -142,8 +122,8 @@ class Search:
         self.budget.spend()
         if not self.partly:
             return True
-        skeleton = self.skeleton(chosen)
-        start = self.meaning(skeleton, Plan(), NO_ROUNDS, frozenset()).after({0}, {})
+        skeleton = self.starts.skeleton(chosen)
+        start = self.starts.meaning(skeleton, Plan(), NO_ROUNDS, frozenset()).after({0}, {})
         if start is None:
             return False
         missing = frozenset(
@@ -156,37 +136,9 @@ class Search:
             is not None
         )
 
-    def skeleton(self, chosen: Chosen) -> Skeleton:
-        cells = cells_of(step.spot for path in chosen for step in path.steps if step.spot is not None)
-        return assemble(self.program, chosen, cells)
-
-    def meaning(self, skeleton: Skeleton, plan: Plan, turn: Rounds, first: frozenset[int]) -> Meaning:
-        """The base sets and relations of a candidate that its paths, barriers, mbarriers and first triggers decide."""
-        cells = skeleton.cells
-        if cells not in self.strands:
-            self.strands[cells] = Strand(self.program, initial_events(self.program, cells))
-        strands = [self.strands[cells]]
-        for thread, path in enumerate(skeleton.paths):
-            key = thread, id(path)
-            if key not in self.strands:
-                self.strands[key] = Strand(self.program, path_events(thread, path), path)
-            strands.append(self.strands[key])
-        sets, relations = self.bases.of(tuple(strands))
-        size = len(skeleton.events)
-        relations |= {name: rows(plan.relations[name], size) for name in RELATIONS}
-        if sets["START"] | sets["MB"] | sets["FAR"] and len(skeleton.paths) == len(self.program.threads):
-            sets["LENT"] = mask(event.id for event in skeleton.events if is_lent(skeleton, event))
-            relations["tenant"] = rows(tenants(skeleton), size)
-            relations["phase"], relations["mbnext"] = rows(turn.phase, size), rows(turn.following, size)
-            if self.rules.after_mbarriers is None:
-                relations["mbo"] = rows(turn.before, size)
-        if several(self.program):
-            relations["api"] = rows(api(skeleton, first), size)
-        return Meaning(self.rules, size, sets, relations)
-
     def candidates(self, chosen: Chosen) -> Iterator[Found]:
         """The allowed executions in which the threads take these paths."""
-        skeleton = self.skeleton(chosen)
+        skeleton = self.starts.skeleton(chosen)
         if not self.wanted(skeleton) or options(skeleton) is None or not elected(skeleton):
             return
         why = next((path.why for path in chosen if path.end == "undefined"), "") or divergent(skeleton)
@@ -195,7 +147,7 @@ class Search:
         for plan, turn, first in product(plans(skeleton) if turns else (), turns, list(firsts(skeleton))):
             self.budget.look()
             broken = turn.undefined
-            start = self.meaning(skeleton, plan, turn, first).after({0}, {})
+            start = self.starts.meaning(skeleton, plan, turn, first).after({0}, {})
             if start is None or not (plan.undefined or broken or self.matters(skeleton, start)):
                 continue
             for found in complete(skeleton, start):
@@ -258,45 +210,3 @@ class Search:
 def crossing(ranges: set[tuple[int, int]]) -> bool:
     """Whether some of these overlap without being equal."""
     return any(one != other and one[0] < other[1] and other[0] < one[1] for one in ranges for other in ranges)
-
-
-def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
-    """Whether barriers, places and launches let the candidate happen; without them nothing stands in its way.
-
-    When a read through another proxy finds what was written, the barriers do not tell. Nor is there an order to tell of
-    where events wait for each other in a circle, which the model has allowed.
-    """
-    late = any(thread.after is not None for thread in skeleton.program.threads) or several(skeleton.program)
-    if not late and not any(event.kind in MEETINGS for event in skeleton.events):
-        return True
-    before: dict[int, set[int]] = {}
-    for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase):
-        before.setdefault(later, set()).add(earlier)
-    for event, step in skeleton.steps():
-        if event.thread is not None:
-            needed = step.data | step.addr | step.ctrl | step.done | ({step.issue} if step.issue is not None else set())
-            before.setdefault(event.id, set()).update(skeleton.at[event.thread, one] for one in needed)
-    if possible(skeleton, plan, before, found.first):
-        return True
-    if circular(before):
-        raise GaveUp(THIN_AIR)
-    return False
-
-
-def circular(before: dict[int, set[int]]) -> bool:
-    """Whether something comes before itself."""
-    try:
-        TopologicalSorter(before).prepare()
-    except CycleError:
-        return True
-    return False
-
-
-def one_proxy(skeleton: Skeleton) -> Callable[[tuple[int, int]], bool]:
-    """Whether a read is by the proxy of the write that it reads from, or from an initial write."""
-
-    def same(pair: tuple[int, int]) -> bool:
-        first, second = (skeleton.events[one].step for one in pair)
-        return first is None or second is None or proxy(first) is proxy(second)
-
-    return same
