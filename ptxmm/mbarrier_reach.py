@@ -7,17 +7,15 @@ thread that do the same are counted instead of told apart.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ptxmm.events import Event
+from ptxmm.mbarrier_lanes import Lanes, Needs, Progress
 from ptxmm.mbarrier_state import Operation, State, passes, phase_of, step
 
 EXACT, MOST = 6_000, 40_000
-Progress = tuple[int, ...]
 Turns = tuple[Progress, Progress]
 Point = tuple[Progress, State, Turns]
-Needs = Mapping[int, Collection[int]]
 
 
 @dataclass
@@ -35,28 +33,6 @@ class Reach:
     undefined: bool = False
     joined: dict[int, frozenset[int]] = field(default_factory=dict)
     skipped: frozenset[int] = frozenset()
-
-
-@dataclass
-class _Lane:
-    """Operations that happen in one order: a thread's own, or completions of copies that are alike.
-
-    `after[k]` says how far the lane `source` must be before the k-th completion can happen.
-    """
-
-    events: list[Event]
-    source: int = -1
-    after: list[int] = field(default_factory=list)
-
-    @property
-    def late(self) -> bool:
-        """Whether these are completions of copies."""
-        return self.events[0].issue >= 0
-
-    @property
-    def shape(self) -> tuple[object, ...]:
-        """What makes two lanes alike."""
-        return tuple((e.operation, e.guard, tuple(e.asked), e.blocking) for e in self.events)
 
 
 def reachable(
@@ -120,43 +96,20 @@ class _Search:
         self, start: State, events: list[Event], needs: Needs, skipped: frozenset[int], *, exact: bool
     ) -> None:
         self.start, self.events, self.exact, self.skipped = start, events, exact, skipped
-        self.lanes = _lanes(events, exact=exact)
+        self.lanes = Lanes(events, needs, exact=exact)
         self.reach = Reach({event.id: set() for event in events}, skipped=skipped)
         self.before: dict[int, set[int]] = {event.id: set() for event in events}
         self.always: dict[int, set[int] | None] = {event.id: None for event in events}
         self.windows: dict[int, list[tuple[Progress, Progress]]] = {event.id: [] for event in events}
-        place = {event.id: (n, k) for n, lane in enumerate(self.lanes) for k, event in enumerate(lane.events)}
-        self.needs = {e: self._counted({place[one] for one in needs.get(e, ()) if one in place}) for e in place}
-        self.alike = [] if exact else [group for group in _alike(self.lanes) if self._same_needs(group)]
-
-    def _counted(self, needed: set[tuple[int, int]]) -> list[tuple[int, int]]:
-        """How far each lane must be; completions that are counted come in any order."""
-        found: dict[int, int] = {}
-        for number, k in needed:
-            counted = not self.exact and self.lanes[number].late
-            found[number] = found.get(number, 0) + 1 if counted else max(found.get(number, 0), k + 1)
-        return sorted(found.items())
-
-    def _same_needs(self, group: list[int]) -> bool:
-        """Whether lanes that look the same can be exchanged where operations need one another, too."""
-        for other in group[1:]:
-            swap = {group[0]: other, other: group[0]}
-            for number, lane in enumerate(self.lanes):
-                mirror = self.lanes[swap.get(number, number)]
-                for event, image in zip(lane.events, mirror.events, strict=True):
-                    there = sorted((swap.get(n, n), k) for n, k in self.needs[event.id])
-                    if there != self.needs[image.id]:
-                        return False
-        return True
 
     def run(self, most: int = EXACT) -> Reach | None:
         """What is found, or None where there is too much."""
-        nowhere = self._canonical((0,) * len(self.lanes))
+        nowhere = self.lanes.canonical((0,) * len(self.lanes.each))
         first = (nowhere, self.start, (nowhere, nowhere))
         seen, stack = {first}, [first]
         while stack:
             progress, state, turns = stack.pop()
-            for number in range(len(self.lanes)):
+            for number in range(len(self.lanes.each)):
                 for reached in self._step(progress, state, turns, number):
                     if reached not in seen:
                         seen.add(reached)
@@ -172,7 +125,7 @@ class _Search:
 
     def _step(self, progress: Progress, state: State, turns: Turns, number: int) -> list[Point]:
         """Where the next operation of a lane leads; `turns` are where the lanes were as the last two phases ended."""
-        lane, place = self.lanes[number], progress[number]
+        lane, place = self.lanes.each[number], progress[number]
         if place == len(lane.events):
             return []
         if lane.late and not self.exact:
@@ -180,9 +133,9 @@ class _Search:
         if lane.source >= 0 and progress[lane.source] < lane.after[place]:
             return []
         event = lane.events[place]
-        moved = self._canonical((*progress[:number], place + 1, *progress[number + 1 :]))
+        moved = self.lanes.canonical((*progress[:number], place + 1, *progress[number + 1 :]))
         found: list[Point] = [(moved, state, turns)] if event.id in self.skipped else []
-        if any(progress[n] < k for n, k in self.needs[event.id]):
+        if any(progress[n] < k for n, k in self.lanes.needs[event.id]):
             return found
         after = step(state, event.operation or Operation("wait"))
         asked = next(iter(event.asked)) if len(event.asked) == 1 else None
@@ -206,11 +159,11 @@ class _Search:
 
         Here `turns` are, for each lane of completions, how many of the first ones are certain to be over.
         """
-        lane, place = self.lanes[number], progress[number]
+        lane, place = self.lanes.each[number], progress[number]
         started = [
             k for k, event in enumerate(lane.events)
             if (lane.source < 0 or progress[lane.source] >= lane.after[k])
-            and all(progress[n] >= far for n, far in self.needs[event.id])
+            and all(progress[n] >= far for n, far in self.lanes.needs[event.id])
         ]  # fmt: skip
         known = turns[0]
         moved = (*progress[:number], place + 1, *progress[number + 1 :])
@@ -232,7 +185,7 @@ class _Search:
     def _joined(self, windows: list[Turns]) -> frozenset[int]:
         """For each lane, the earliest of the arrivals that were the last of a phase, where every phase had one."""
         found = set()
-        for number, lane in enumerate(self.lanes):
+        for number, lane in enumerate(self.lanes.each):
             last = []
             for start, end in windows:
                 inside = range(start[number], end[number])
@@ -244,55 +197,14 @@ class _Search:
 
     def _note(self, progress: Progress, number: int, state: State) -> None:
         """An event finds a state; so do those that it stands for."""
-        lane, place = self.lanes[number], progress[number]
+        lane, place = self.lanes.each[number], progress[number]
         if self.exact:
             event = lane.events[place]
             self.reach.found[event.id].add(state)
-            done = {e.id for n, other in enumerate(self.lanes) for e in other.events[: progress[n]]}
+            done = {e.id for n, other in enumerate(self.lanes.each) for e in other.events[: progress[n]]}
             self.before[event.id] |= done
             known = self.always[event.id]
             self.always[event.id] = done if known is None else known & done
             return
-        for one in next((group for group in self.alike if number in group), [number]):
-            self.reach.found[self.lanes[one].events[place].id].add(state)
-
-    def _canonical(self, progress: Progress) -> Progress:
-        if not self.alike:
-            return progress
-        found = list(progress)
-        for group in self.alike:
-            for number, place in zip(group, sorted(progress[n] for n in group), strict=True):
-                found[number] = place
-        return tuple(found)
-
-
-def _lanes(events: list[Event], *, exact: bool) -> list[_Lane]:
-    """A lane for each thread; for completions one each, or one for each kind of a thread's copies."""
-    own: dict[int, list[Event]] = {}
-    late: dict[tuple[object, ...], list[Event]] = {}
-    for event in events:
-        if event.issue < 0:
-            own.setdefault(event.thread, []).append(event)
-        else:
-            key = (event.thread, event.id) if exact else (event.thread, event.operation)
-            late.setdefault(key, []).append(event)
-    lanes = [_Lane(mine) for mine in own.values()]
-    places = {thread: place for place, thread in enumerate(own)}
-    for mine in late.values():
-        thread = mine[0].thread
-        if thread in places:
-            before = [sum(e.id < event.issue for e in own[thread]) for event in mine]
-            lanes.append(_Lane(mine, places[thread], before))
-        else:
-            lanes.append(_Lane(mine))
-    return lanes
-
-
-def _alike(lanes: list[_Lane]) -> list[list[int]]:
-    """Groups of lanes that can be exchanged: they look the same and no completion hangs on them."""
-    sources = {lane.source for lane in lanes}
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for number, lane in enumerate(lanes):
-        if not lane.late and number not in sources:
-            groups.setdefault(lane.shape, []).append(number)
-    return [group for group in groups.values() if len(group) > 1]
+        for one in next((group for group in self.lanes.alike if number in group), [number]):
+            self.reach.found[self.lanes.each[one].events[place].id].add(state)

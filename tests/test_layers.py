@@ -28,6 +28,7 @@ LAYERS = [
     "isa_tiles",
     "isa_proxies",
     "events evaluation isa",
+    "mbarrier_lanes",
     "accesses aligned arrivals chains deciding features forced mbarrier_reach tags syntax",
     "fixed generations mbarrier_orders gpu tiles walk_registers",
     "mbarrier_certain mbarrier_sequence",
