@@ -14,8 +14,9 @@ from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported
 from ptxmm.finals import Finals
 from ptxmm.forced import settle
 from ptxmm.formula import Formulas, Lit
-from ptxmm.graph import Grown, event_graph
+from ptxmm.graph import event_graph
 from ptxmm.grounded import ensure_grounded
+from ptxmm.grown import Grown
 from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
 from ptxmm.plan import Plan, plan_of

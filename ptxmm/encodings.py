@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encoded, events_under
 from ptxmm.events import Ending
-from ptxmm.graph import Grown
+from ptxmm.grown import Grown
 from ptxmm.model import Model
 from ptxmm.program import Program
 

@@ -10,7 +10,8 @@ from building import atom, cta, final, ld, model, program, st, thread
 from ptxmm.deadline import Deadline
 from ptxmm.encodings import Encodings
 from ptxmm.events import Ending
-from ptxmm.graph import Grown, event_graph
+from ptxmm.graph import event_graph
+from ptxmm.grown import Grown
 from ptxmm.hangs import hang
 from ptxmm.options import PROGRESS
 from ptxmm.program import Program

@@ -36,6 +36,7 @@ LAYERS = [
     "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps sequential",
     "meetings",
     "attempts walk interleaving",
+    "grown",
     "base graph schedule lemma lassos",
     "finals possible",
     "encode",
