@@ -1,4 +1,4 @@
-"""The base vocabulary of a model on a test: every set and relation of `model.VOCABULARY`.
+"""The base vocabulary of a model on a test: every set and relation of `vocabulary.VOCABULARY`.
 
 Reads-from, coherence and the order of `fence.sc` are chosen by variables; everything else follows.
 """
@@ -19,10 +19,10 @@ from ptxmm.grids import Grids
 from ptxmm.inflight import InFlight
 from ptxmm.mbarrier_orders import Causality
 from ptxmm.mbarriers import Mbarriers
-from ptxmm.model import SETS
 from ptxmm.program import Atomic, Fence, Order, ProxyFence
 from ptxmm.relation import Rel, Row, Set, Symbolic
 from ptxmm.tags import ORDER_TAGS, SCOPE_TAGS, order_tag, proxy_tag
+from ptxmm.vocabulary import SETS
 
 KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": (), "K": (), "E": ()}
 WINDOWS = {"mbarrier_init": ("RESTRICT", "MBINIT"), "shared::cluster::read": ("RESTRICT", "READS")}

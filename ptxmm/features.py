@@ -8,7 +8,7 @@ from itertools import pairwise
 from ptxmm.errors import Unsupported
 from ptxmm.events import EventGraph
 from ptxmm.memory import Range
-from ptxmm.model import FEATURES, Model
+from ptxmm.model import Model
 from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
@@ -36,6 +36,7 @@ from ptxmm.program import (
     TensormapReplace,
     WarpSync,
 )  # fmt: skip
+from ptxmm.vocabulary import FEATURES
 
 VIEWS = {
     Proxy.GENERIC: "alias",
@@ -60,7 +61,7 @@ ASYNCHRONOUS: dict[type, tuple[str, ...]] = {
 
 
 def needs(program: Program) -> Iterator[str]:
-    """The features (`model.FEATURES`) that a test's code needs; accesses of different sizes are not looked at."""
+    """The features (`vocabulary.FEATURES`) that a test's code needs; accesses of different sizes are not looked at."""
     for item in program.objects:
         if item.mbarrier is not None:
             yield "mbarriers"

@@ -19,7 +19,7 @@ LAYERS = [
     "declarations instructions",
     "asynchronous",
     "program isa_form",
-    "formula model solve tensor_maps verdict spins isa_text_async isa_operands isa_rules",
+    "formula model vocabulary solve tensor_maps verdict spins isa_text_async isa_operands isa_rules",
     "running",
     "cat closure expect readings plan values isa_site isa_slots isa_text isa_copy_rules",
     "boxes script memory pointwise unroll mbarrier_state grounded isa_memory isa_sync",
@@ -75,6 +75,7 @@ SECOND_ENGINE_MAY_KNOW = {
     "program",
     "tensor_maps",
     "model",
+    "vocabulary",
     "verdict",
     "enumeration",
 }

@@ -12,10 +12,11 @@ from ptxmm import enumeration
 from ptxmm.cat import DEFAULT_MODEL, read_model, shipped_models
 from ptxmm.check import Options, check
 from ptxmm.expect import judged, stated_words
-from ptxmm.model import FEATURES, RELATIONS, SETS, Let, LetRec, Model
+from ptxmm.model import Let, LetRec, Model
 from ptxmm.program import Program, Word
 from ptxmm.syntax import lit
 from ptxmm.verdict import Result
+from ptxmm.vocabulary import FEATURES, RELATIONS, SETS
 
 Engine = Callable[[Program, Model, Options], Result]
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ from ptxmm.cli import cli
 from ptxmm.encode import encode
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.features import mixed_objects
-from ptxmm.model import SETS, Axiom, Model
+from ptxmm.model import Axiom, Model
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.prove.arithmetic import SIGN_FLIP, Arithmetic
@@ -46,6 +46,7 @@ from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read
+from ptxmm.vocabulary import SETS
 
 PTX = ("ptx-6.0", "ptx-9.4", "ptx-7.5")
 THEOREMS = [one for one in STATEMENTS if isinstance(one, Theorem)]

@@ -15,11 +15,12 @@ from ptxmm.batch import Piece, Request, decide
 from ptxmm.cat import read_model
 from ptxmm.check import Options, check
 from ptxmm.expect import judged, property_of, stated_words
-from ptxmm.model import VOCABULARY, Axiom, Let, LetRec
+from ptxmm.model import Axiom, Let, LetRec
 from ptxmm.program import Program, Word
 from ptxmm.readings import readings_that_may_differ, with_readings
 from ptxmm.syntax import read_programs
 from ptxmm.verdict import Result
+from ptxmm.vocabulary import VOCABULARY
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "models" / "README.md").read_text()

@@ -8,7 +8,8 @@ from enum import Enum
 
 from ptxmm.cat.source import Source
 from ptxmm.cat.written import Node
-from ptxmm.model import RELATIONS, SETS, Domain, Expr, Name, Range
+from ptxmm.model import Domain, Expr, Name, Range
+from ptxmm.vocabulary import RELATIONS, SETS
 
 
 class Kind(Enum):

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ptxmm.errors import InputError, Span, near
-from ptxmm.model import FEATURES
+from ptxmm.vocabulary import FEATURES
 
 LARGEST = 1 << 20
 _OUTSIDE = re.compile(r'"[^"\n]*"|//[^\n]*|\(\*')

@@ -11,8 +11,8 @@ from ptxmm.enumeration.path import Path, Step
 from ptxmm.enumeration.rows import Rows, mask
 from ptxmm.enumeration.scopes import cluster, cta, includes
 from ptxmm.enumeration.skeleton import Event
-from ptxmm.model import RELATIONS, SETS
 from ptxmm.program import Atomic, Load, Order, Place, Program, Proxy, ProxyFence, Scope, Store
+from ptxmm.vocabulary import RELATIONS, SETS
 
 PROXIES = {
     "SUR": Proxy.SURFACE, "TEX": Proxy.TEXTURE, "CON": Proxy.CONSTANT, "ASY": Proxy.ASYNC, "TMAP": Proxy.TENSORMAP,
@@ -47,7 +47,7 @@ class Strand:
 
     @cached_property
     def sets(self) -> dict[str, int]:
-        """Every base set by its name in `model.SETS`."""
+        """Every base set by its name in `vocabulary.SETS`."""
         steps = [(event.id, event.step) for event in self.events if event.step is not None]
 
         def having(test: Callable[[Step], bool]) -> int:
@@ -98,7 +98,7 @@ class Strand:
         return found
 
     def related(self, other: Strand) -> dict[str, Rows]:
-        """The base relations of `model.RELATIONS` that the paths alone decide, from these events to other ones."""
+        """The base relations of `vocabulary.RELATIONS` that the paths alone decide, from these events to other ones."""
         program, busy = self.program, self.busy or other.busy
         found: dict[str, list[int]] = {name: [0] * len(self.events) for name in FROM_PATHS}
         for one in self.events:

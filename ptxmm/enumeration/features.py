@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxmm.enumeration.launch import several
-from ptxmm.model import FEATURES, Model
+from ptxmm.model import Model
 from ptxmm.program import (
     AsyncCopy,
     AsyncStore,
@@ -33,6 +33,7 @@ from ptxmm.program import (
     TensormapReplace,
     WarpSync,
 )  # fmt: skip
+from ptxmm.vocabulary import FEATURES
 
 ALWAYS: dict[type, tuple[str, ...]] = {
     Barrier: ("barriers",),
@@ -49,7 +50,7 @@ ALWAYS: dict[type, tuple[str, ...]] = {
 
 
 def used(program: Program) -> set[str]:
-    """The `model.FEATURES` that the declarations and the code of a test use, mixed sizes apart."""
+    """The `vocabulary.FEATURES` that the declarations and the code of a test use, mixed sizes apart."""
     declared = {"mbarriers" for item in program.objects if item.mbarrier is not None}
     declared |= {"tensormap" for item in program.objects if item.tensormap is not None}
     views = {"alias" if view.proxy is Proxy.GENERIC else str(view.proxy) for view in program.views}

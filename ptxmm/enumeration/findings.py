@@ -20,7 +20,7 @@ from ptxmm.enumeration.rows import union
 from ptxmm.enumeration.search import CAUSALITY, STRENGTH, Found, Search
 from ptxmm.enumeration.skeleton import Event, Skeleton
 from ptxmm.enumeration.theory import LAST
-from ptxmm.model import FEATURES, Model, Name
+from ptxmm.model import Model, Name
 from ptxmm.program import (
     Barrier,
     ClusterBarrier,
@@ -35,6 +35,7 @@ from ptxmm.program import (
     WarpSync,
 )  # fmt: skip
 from ptxmm.verdict import Answer
+from ptxmm.vocabulary import FEATURES
 
 UNDEFINED = "undefined-"
 MIXED = "a race of accesses of different sizes voids the axioms (PTX ISA 8.7.2)"

@@ -16,9 +16,9 @@ from ptxmm.enumeration.rounds import Rounds
 from ptxmm.enumeration.rows import mask, rows
 from ptxmm.enumeration.skeleton import Cell, Skeleton, assemble, cells_of, initial_events, path_events
 from ptxmm.enumeration.theory import STAGES, Theory
-from ptxmm.model import RELATIONS as ALL_RELATIONS
-from ptxmm.model import SETS
 from ptxmm.program import Program
+from ptxmm.vocabulary import RELATIONS as ALL_RELATIONS
+from ptxmm.vocabulary import SETS
 
 FROM_ALL = ("LENT", "tenant", "phase", "mbo", "mbnext")
 

@@ -11,8 +11,6 @@ from functools import cached_property, lru_cache
 
 from ptxmm.enumeration.forms import is_set, names, parts, renamed, stage, united, variance, without
 from ptxmm.model import (
-    RELATIONS,
-    SETS,
     Axiom,
     Check,
     Diff,
@@ -28,7 +26,8 @@ from ptxmm.model import (
     Seq,
     Star,
     Union,
-)  # fmt: skip
+)
+from ptxmm.vocabulary import RELATIONS, SETS
 
 Due = tuple[int, Let | LetRec | Axiom]
 STAGES = {"rf": 1, "sync_fence": 2, "co": 3, "fr": 3}

@@ -15,8 +15,9 @@ import z3
 
 from ptxmm import model as cat
 from ptxmm.errors import Unsupported
-from ptxmm.model import RELATIONS, SETS, Axiom, Check, Expr, Let, LetRec, Model, Name
+from ptxmm.model import Axiom, Check, Expr, Let, LetRec, Model, Name
 from ptxmm.prove.claims import Claim, Formula
+from ptxmm.vocabulary import RELATIONS, SETS
 
 Term: TypeAlias = Any
 Need: TypeAlias = tuple[Expr, int]

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import z3
 
-from ptxmm.model import RELATIONS, Expr, Model, Name
+from ptxmm.model import Expr, Model, Name
 from ptxmm.prove.claims import Claim
 from ptxmm.prove.language import ESTABLISHED, USED, Term, term
 from ptxmm.prove.logic import Logic
 from ptxmm.prove.sentences import axiom
+from ptxmm.vocabulary import RELATIONS
 
 
 @dataclass(frozen=True, slots=True)

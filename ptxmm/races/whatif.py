@@ -16,8 +16,8 @@ from ptxmm.events import Event, EventGraph
 from ptxmm.execution import Concrete, Unsettled
 from ptxmm.formula import Formulas
 from ptxmm.memory import Range
-from ptxmm.model import RELATIONS
 from ptxmm.relation import Rel, Symbolic
+from ptxmm.vocabulary import RELATIONS
 
 BARRIERS = ("syncbar", "syncwarp", "syncbarcl")
 FIXED = "id po int ext loc vloc full po-loc rmw sr scta scluster sgpu inwindow"

@@ -6,8 +6,9 @@ import textwrap
 from typing import Any
 
 from ptxmm.cat import DEFAULT_MODEL, read_model, shipped_models
-from ptxmm.model import FEATURES, Model
+from ptxmm.model import Model
 from ptxmm.report.json import models_report
+from ptxmm.vocabulary import FEATURES
 
 
 def models_text(width: int = 100) -> str:
