@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from ptxmm.asked import Asked
 from ptxmm.base import Base
+from ptxmm.compilation import plan_of
 from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
 from ptxmm.events import Ending, EventGraph, same_cta
@@ -19,7 +20,7 @@ from ptxmm.grounded import ensure_grounded
 from ptxmm.grown import Grown
 from ptxmm.lemma import could_chain, counterexample, samples
 from ptxmm.model import Model
-from ptxmm.plan import Plan, plan_of
+from ptxmm.plan import Plan
 from ptxmm.possible import Possible, after_operations
 from ptxmm.program import Expr, Program
 from ptxmm.relation import Rel, Symbolic

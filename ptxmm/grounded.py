@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ptxmm.compilation import plan_of
 from ptxmm.errors import Undecided
 from ptxmm.model import Check, Model
-from ptxmm.plan import Plan, plan_of
+from ptxmm.plan import Plan
 from ptxmm.program import (
     Addr,
     Assign,

@@ -19,6 +19,7 @@ from ptxmm import enumeration
 from ptxmm.arith import U32
 from ptxmm.cat import read_model, shipped_models
 from ptxmm.check import check
+from ptxmm.compilation import plan_of
 from ptxmm.deadline import Deadline
 from ptxmm.encode import chain_lemma, encode
 from ptxmm.encodings import Encodings
@@ -26,7 +27,6 @@ from ptxmm.events import Ending
 from ptxmm.hangs import hang
 from ptxmm.model import Axiom
 from ptxmm.options import Options
-from ptxmm.plan import plan_of
 from ptxmm.program import (
     Atomic,
     Binary,

@@ -16,10 +16,10 @@ from ptxmm import chains, enumeration
 from ptxmm.arith import U32
 from ptxmm.cat import read_model, shipped_models
 from ptxmm.check import check
+from ptxmm.compilation import plan_of
 from ptxmm.encode import chain_lemma, encode
 from ptxmm.model import Axiom, Model
 from ptxmm.options import PROGRESS, Options
-from ptxmm.plan import plan_of
 from ptxmm.program import Addr, Atomic, Const, FinalMem, FinalReg, Object, Place, Program, Thread
 from ptxmm.script import smt_lib
 from ptxmm.solve import Truth, session

@@ -13,9 +13,9 @@ from random_asynchronous import ARRIVALS, WAITS, Scene, asynchronous
 from ptxmm import encode, enumeration
 from ptxmm.cat import read_model
 from ptxmm.check import check
+from ptxmm.compilation import plan_of
 from ptxmm.encode import encode as encoded
 from ptxmm.options import Options
-from ptxmm.plan import plan_of
 from ptxmm.possible import after_operations
 from ptxmm.program import Program
 from ptxmm.syntax.lit import read

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxmm.cat import read_model
+from ptxmm.compilation import plan_of
 from ptxmm.evaluation import Evaluation
 from ptxmm.formula import Formulas
-from ptxmm.plan import plan_of
 from ptxmm.relation import Rel, Symbolic
 
 SIZE = 4

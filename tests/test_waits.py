@@ -8,11 +8,11 @@ import pytest
 
 from ptxmm.cat import read_model, shipped_models
 from ptxmm.check import check
+from ptxmm.compilation import plan_of
 from ptxmm.encode import encode, events_under
 from ptxmm.events import EventGraph
 from ptxmm.model import Model
 from ptxmm.options import Options
-from ptxmm.plan import plan_of
 from ptxmm.program import Program
 from ptxmm.syntax import lit
 
