@@ -8,17 +8,18 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile(name="few", ctas_per_sm=2),
-        Profile(name="cold"),
+        Profile(name="dense", ctas_per_sm=4, slot=32),
         Profile(name="hot", working_set="hot", slot=32),
         Profile(name="busy", ctas_per_sm=2, busy=32),
+        Profile(name="stress", working_set="hot", slot=4, ctas_per_sm=2, stress=4),
+        Profile(name="cold"),
         Profile(name="plain", preload="none"),
         Profile(name="all", preload="all", ctas_per_sm=2),
         Profile(name="packed", working_set="hot", slot=4),
         Profile(name="wide", working_set="hot", slot=128, ctas_per_sm=2),
-        Profile(name="stress", stress=4),
     )
 }
 """Every profile by its name: few or many CTAs, cold or hot memory, lines read or stores queued before, stress."""
 
-USUAL = ("few", "cold", "hot", "busy")
+USUAL = ("few", "dense", "hot", "busy", "stress")
 """The profiles that run where none is named."""
