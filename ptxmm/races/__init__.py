@@ -24,8 +24,8 @@ def explained(encoding: Encoding, one: Concrete, pair: RacePair) -> Race:
     search = Search(encoding, draft, (pair.first, pair.second))
     remedy = search.best()
     first, second = _in_turn(draft, pair, remedy)
-    words = Words(encoding, draft, remedy)
-    missing = words.missing() if remedy is not None else (words.nothing(first, second, search),)
+    words = Words(encoding, draft)
+    missing = words.missing(remedy) if remedy is not None else (words.nothing(first, second, search),)
     hazard = HAZARDS[first.kind + second.kind]
     why = f"{unlike(encoding, first, second)}, and causality orders them neither way"
     return Race(pair.on, first.id, second.id, pair.mixed, why, shown(one), hazard, missing)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ptxmm.events import Event
 from ptxmm.isa_text import mnemonic
-from ptxmm.program import Addr, Expr, Fence, Statement
+from ptxmm.program import Addr, Expr, Fence, Program, Statement
+from ptxmm.verdict import Missing
 
 
 def line_of(event: Event) -> int:
@@ -36,3 +39,23 @@ def bytes_of(event: Event) -> str:
     """The bytes of its object that an access touches."""
     first, size = event.where
     return f"{first} to {first + size - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Threads and instructions of a test by their names."""
+
+    program: Program
+
+    def thread(self, event: Event) -> str:
+        """The name of an event's thread."""
+        return self.program.threads[event.thread].name
+
+    def where(self, event: Event) -> str:
+        """An instruction as the test has it: `st.relaxed.gpu.u32 [f], 1` (A, line 8)."""
+        line = f", line {line_of(event)}" if line_of(event) else ""
+        return f"`{text_of(event)}` ({self.thread(event)}{line})"
+
+    def missing(self, lacks: tuple[str, ...], event: Event, why: str, instead: str = "") -> Missing:
+        """What an instruction lacks, and where it is."""
+        return Missing(lacks, event.id, self.thread(event), line_of(event), text_of(event), why, instead)
