@@ -30,7 +30,7 @@ LAYERS = [
     "events evaluation isa",
     "mbarrier_lanes",
     "accesses aligned arrivals chains deciding features forced mbarrier_reach tags syntax",
-    "fixed generations mbarrier_orders gpu tiles walk_registers",
+    "chain_shapes fixed generations mbarrier_orders gpu tiles walk_registers",
     "mbarrier_certain mbarrier_sequence",
     "counters transfers mbarriers",
     "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps sequential",
