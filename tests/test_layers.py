@@ -34,7 +34,7 @@ LAYERS = [
     "mbarrier_certain mbarrier_sequence",
     "counters transfers mbarriers",
     "mbarrier_replay barriers choices copies grids inflight along asynchronous_steps sequential",
-    "meetings",
+    "meetings swaps",
     "attempts walk interleaving",
     "grown",
     "base graph schedule lemma lassos",

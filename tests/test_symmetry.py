@@ -243,5 +243,5 @@ def test_nothing_is_ordered_about_an_object_that_moves() -> None:
 
 def test_an_unknown_kind_of_thread_is_no_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     test = like((TICKET,), (TICKET,))
-    monkeypatch.setattr("ptxmm.symmetry.KNOWN", ())
+    monkeypatch.setattr("ptxmm.swaps.KNOWN", ())
     assert threads_of(test) == []
