@@ -53,6 +53,7 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 LOGICAL = frozenset({"&&", "||", "!"})
 BINARY = frozenset({"+", "-", "*", "&", "|", "^", "<<", ">>", "/", "%", "min", "max", "&&", "||"}) | COMPARISONS
 UNARY = frozenset({"-", "~", "!", "popc", "abs", "lane"})
+SIGNS = ("-", "abs")
 ATOMICS = frozenset({"add", "sub", "and", "or", "xor", "exch", "cas", "inc", "dec", "min", "max"})
 
 
@@ -120,7 +121,13 @@ def shown(value: int, kind: Type) -> str:
 
 
 def unary(op: str, value: int, kind: Type) -> int:
-    """One of `UNARY` at a type; `!` gives 0 or 1."""
+    """One of `UNARY` at a type; `!` gives 0 or 1, and the sign of a floating number is a bit.
+
+    >>> hex(unary("abs", 0xC0100000, Type("f", 32))), hex(unary("-", 0x3C003C00, Type("f", 32, 2)))
+    ('0x40100000', '0xbc00bc00')
+    """
+    if kind.lanes > 1 and op in SIGNS:
+        return _joined([unary(op, one, kind.lane) for one in _parts(value, kind)], kind)
     match op:
         case "-":
             return from_float(-to_float(value, kind), kind) if kind.floating else wrap(-value, kind.bits)
@@ -130,6 +137,8 @@ def unary(op: str, value: int, kind: Type) -> int:
             return int(not wrap(value, kind.bits))
         case "popc":
             return wrap(value, kind.bits).bit_count()
+        case "abs" if kind.floating:
+            return wrap(value, kind.bits - 1)
         case "abs":
             return wrap(abs(signed(wrap(value, kind.bits), kind.bits)), kind.bits)
     raise ValueError(f"no unary operator {op}")
@@ -138,16 +147,19 @@ def unary(op: str, value: int, kind: Type) -> int:
 def binary(op: str, left: int, right: int, kind: Type) -> int:
     """One of `BINARY`, both operands read at `kind`; comparisons give 0 or 1, division by zero all ones.
 
+    Packed values are equal where all their elements are, and one is less where all its elements are less.
+
     >>> binary("-", 0, 1, U32) == 0xFFFFFFFF, binary("<", 0xFFFFFFFF, 0, Type("s", 32))
     (True, 1)
+    >>> [binary(op, 0x3C003C00, 0x3C000000, Type("f", 32, 2)) for op in ("==", "!=", ">", ">=")]
+    [0, 1, 0, 1]
     """
     if kind.lanes > 1:
-        step, lane = kind.lane.bits, kind.lane
-        parts = (
-            binary(op, wrap(left >> i * step, step), wrap(right >> i * step, step), lane) << i * step
-            for i in range(kind.lanes)
-        )
-        return sum(parts)
+        pairs = zip(_parts(left, kind), _parts(right, kind), strict=True)
+        found = [binary(op, a, b, kind.lane) for a, b in pairs]
+        if op in COMPARISONS:
+            return int(any(found) if op == "!=" else all(found))
+        return _joined(found, kind)
     if op in LOGICAL:
         return int(bool(left) and bool(right)) if op == "&&" else int(bool(left) or bool(right))
     bits = kind.bits
@@ -165,6 +177,16 @@ def binary(op: str, left: int, right: int, kind: Type) -> int:
     return wrap(_integer(op, int(a), int(b)), bits)
 
 
+def _parts(value: int, kind: Type) -> list[int]:
+    """The elements of a packed value, the lowest first."""
+    step = kind.lane.bits
+    return [wrap(value >> place * step, step) for place in range(kind.lanes)]
+
+
+def _joined(parts: list[int], kind: Type) -> int:
+    return sum(part << place * kind.lane.bits for place, part in enumerate(parts))
+
+
 def _compare(op: str, a: float, b: float) -> bool:
     table = {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}
     return table[op]
@@ -179,10 +201,15 @@ def _float(op: str, a: float, b: float) -> float:
         case "*":
             return a * b
         case "min":
-            return b if math.isnan(a) else a if math.isnan(b) else min(a, b)
+            return b if math.isnan(a) else a if math.isnan(b) else min(a, b, key=_placed)
         case "max":
-            return b if math.isnan(a) else a if math.isnan(b) else max(a, b)
+            return b if math.isnan(a) else a if math.isnan(b) else max(a, b, key=_placed)
     raise ValueError(f"no floating operator {op}")
+
+
+def _placed(number: float) -> tuple[float, float]:
+    """Where `min` and `max` have a number: -0.0 below +0.0 (PTX ISA, "min", "max")."""
+    return number, math.copysign(1, number)
 
 
 def _integer(op: str, a: int, b: int) -> int:
