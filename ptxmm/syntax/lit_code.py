@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ptxmm import isa
 from ptxmm.arith import PRED
-from ptxmm.errors import InputError
 from ptxmm.program import (
-    Assign,
     Assume,
     Asynchronous,
     AsyncStore,
@@ -19,12 +16,10 @@ from ptxmm.program import (
     Branch,
     Const,
     Conventions,
-    Exit,
     Expr,
     Foreign,
     Label,
     Load,
-    Nop,
     Place,
     Statement,
     Store,
@@ -34,23 +29,19 @@ from ptxmm.program import (
 )
 from ptxmm.syntax import lit_arithmetic as arithmetic
 from ptxmm.syntax import lit_mapa as mapa
-from ptxmm.syntax.lit_check import Check, written
-from ptxmm.syntax.lit_dialect import FOREIGN, decode_foreign
+from ptxmm.syntax.lit_check import written
+from ptxmm.syntax.lit_instruction import ENDS, Instructions
 from ptxmm.syntax.lit_lower import Draft, Lowering
 from ptxmm.syntax.lit_mapa import is_mapa
 from ptxmm.syntax.lit_memory import Memory
 from ptxmm.syntax.lit_operands import Operands
 from ptxmm.syntax.lit_registers import declare
 from ptxmm.syntax.lit_scopes import with_own_registers
-from ptxmm.syntax.lit_spellings import complaint
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Item, Node, Step
 from ptxmm.syntax.lit_types import Assigned, Registers, Write, infer
-from ptxmm.syntax.lit_undecided import is_undecided, results, undecided
-from ptxmm.syntax.lit_values import bits_of, settle
-from ptxmm.syntax.lit_wait import retold
+from ptxmm.syntax.lit_undecided import results
 
-ENDS = ("exit", "ret")
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 
 
@@ -65,12 +56,14 @@ class Code:
     conventions: Conventions
     registers: Registers = field(init=False)
     words: Operands = field(init=False)
+    instructions: Instructions = field(init=False)
     decoded: dict[int, Statement] = field(default_factory=dict)
     perhaps: list[tuple[Foreign, Step]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.registers = Registers(self.source)
         self.words = Operands(self.source, self.memory, self.name, self.place, self.registers)
+        self.instructions = Instructions(self.source, self.memory, self.words, self.conventions)
 
     def thread(self, steps: tuple[Step | Item, ...], after: str | None, start: int, end: int) -> Thread:
         """The thread with all its statements."""
@@ -131,7 +124,7 @@ class Code:
             name = self.words.register(node.text, node.start, node.end)
             self.registers.write(Write(name, mapa.width(step), False, node.start, node.end))
             return
-        statement = self._decode(step)
+        statement = self.instructions.decode(step)
         if not any(_computed(node) for node in step.exprs) and not isinstance(statement, Asynchronous):
             self.decoded[id(step)] = statement
         if isinstance(statement, Foreign):
@@ -155,104 +148,23 @@ class Code:
         at = self.source.span(step.start, step.end)
         match draft.kind:
             case "label":
-                return Label(name=draft.text, at=at, text=self._text(step, f"{draft.text}:"))
+                return Label(name=draft.text, at=at, text=self.instructions.text(step, f"{draft.text}:"))
             case "branch":
-                return Branch(target=draft.text, guard=self._branch_guard(draft), at=at, text=self._text(step))
+                return Branch(
+                    target=draft.text, guard=self._branch_guard(draft), at=at, text=self.instructions.text(step)
+                )
             case "assume":
-                cond = self._truth(step.exprs[0])
-                return Assume(cond=cond, guard=self._guard(step), at=at, text=self._text(step))
+                cond = self.instructions.truth(step.exprs[0])
+                return Assume(cond=cond, guard=self.instructions.guard(step), at=at, text=self.instructions.text(step))
             case "assign":
-                return self._assign(step)
-        if step.text in ENDS:
-            if step.exprs:
-                raise self.source.error(f"`{step.text}` takes no operands", step.start, step.end)
-            return Exit(guard=self._guard(step), at=at, text=self._text(step))
-        if arithmetic.known(step.text):
-            return self._arithmetic(step)
-        if is_mapa(step.text):
-            name = self.words.register(step.exprs[0].text, step.start, step.end)
-            expr = mapa.address(self.words, step)
-            return Assign(dst=name, value=expr, guard=self._guard(step), at=at, text=self._text(step))
-        statement = self.decoded.get(id(step))
-        if statement is None:
-            statement = self._decode(step)
-        elif step.guard is not None:
-            statement = replace(statement, guard=self._guard(step))
-        Check(self.source, self.words).statement(step, statement)
-        return statement
-
-    def _assign(self, step: Step) -> Statement:
-        name = self.words.register(step.text, step.start, step.end)
-        node = step.exprs[0]
-        value, type_ = self.words.reader().value(node), self.registers.types[name]
-        if type_ == PRED:
-            expr = self.words.reader().truth(value)
-        elif value.type not in (None, PRED) and value.type is not None and value.type.bits != type_.bits:
-            message = f"width mismatch: `{name}` has {bits_of(type_)}, this has {bits_of(value.type)}"
-            hint = f"write `cvt.u{type_.bits}.u{value.type.bits} {name}, …`"
-            raise self.source.error(message, node.start, node.end, hint)
-        else:
-            expr = settle(self.source, value, type_, node)
-        at = self.source.span(step.start, step.end)
-        return Assign(dst=name, value=expr, guard=self._guard(step), at=at, text=self._text(step))
-
-    def _arithmetic(self, step: Step) -> Statement:
-        parts = arithmetic.shape(self.source, step)
-        expr = arithmetic.compute(self.words.reader(), step, parts, self.words.named_address)
-        node = arithmetic.destination(self.source, step)
-        at = self.source.span(step.start, step.start + len(step.text))
-        if node.text == "_":
-            return Nop(guard=self._guard(step), at=at, text=self._text(step))
-        name = self.words.register(node.text, node.start, node.end)
-        return Assign(dst=name, value=expr, guard=self._guard(step), at=at, text=self._text(step))
+                return self.instructions.assign(step)
+        return self.instructions.statement(step, self.decoded.get(id(step)))
 
     def _branch_guard(self, draft: Draft) -> Expr | None:
         if draft.cond is None:
-            return self._guard(draft.step) if draft.step.kind == "instruction" else None
-        truth = self._truth(draft.cond)
+            return self.instructions.guard(draft.step) if draft.step.kind == "instruction" else None
+        truth = self.instructions.truth(draft.cond)
         return negation(truth) if draft.negated else truth
-
-    def _guard(self, step: Step) -> Expr | None:
-        return self._truth(step.guard) if step.guard is not None else None
-
-    def _truth(self, node: Node) -> Expr:
-        reader = self.words.reader()
-        return reader.truth(reader.value(node))
-
-    def _text(self, step: Step, other: str = "") -> str:
-        if other and step.kind == "label":
-            return other
-        if step.of:
-            return f"{step.text} {', '.join(self._operand_text(node) for node in step.exprs)}".strip()
-        head = self.source.text[step.start : step.end]
-        return re.sub(r"\s+", " ", head[:400]).strip()
-
-    def _operand_text(self, node: Node) -> str:
-        return node.text if node.kind == "name" else re.sub(r"\s+", " ", self.source.text[node.start : node.end])
-
-    # --- instructions of the table ------------------------------------------------------------------------------------
-
-    def _decode(self, step: Step) -> Statement:
-        at = self.source.span(step.start, step.start + len(step.of or step.text))
-        word = step.text.partition(".")[0]
-        foreign = self.conventions != Conventions() and word in FOREIGN
-        strange = complaint(self.source, step.start, step.start + len(step.text)) if not step.of else None
-        if strange is not None:
-            raise strange
-        guard = None if self.words.lenient else self._guard(step)
-        if is_undecided(step.text):
-            return undecided(self.words, step, at=at, guard=guard)
-        try:
-            read = self.words.operands(step.exprs, step.text)
-        except InputError:
-            isa.row_of(step.text, at)
-            raise
-        if foreign:
-            return decode_foreign(step, read, self.conventions, at=at, guard=guard, text=self._text(step))
-        try:
-            return isa.decode(step.text, read, at=at, declared=self.memory.item, guard=guard, text=self._text(step))
-        except InputError as wrong:
-            raise retold(wrong, step, at, [item.at for item in read]) if step.of else wrong from None
 
 
 def _first_names(step: Step) -> Iterator[str]:
