@@ -95,7 +95,7 @@ def compare(context: click.Context, /, logs: tuple[str, ...], models: tuple[str,
 def _tests(logs: tuple[str, ...], pattern: str | None, context: click.Context) -> list[tuple[Run, ...]]:
     from ptxmm.batch import matches
     from ptxmm.compare import by_test
-    from ptxmm.gpu.log import read_log
+    from ptxmm.gpu.lines import read_log
     from ptxmm.paths import expand
 
     files: dict[Path, None] = {}

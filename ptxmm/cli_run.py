@@ -170,7 +170,7 @@ class _Log:
 
     def add(self, each: list[Run]) -> None:
         """Write the runs of a test."""
-        from ptxmm.gpu.log import to_line
+        from ptxmm.gpu.lines import to_line
 
         if self.path is None:
             return

@@ -18,7 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ptxmm.gpu.log import Run, read_log
+from ptxmm.gpu.lines import read_log
+from ptxmm.gpu.log import Run
 from ptxmm.program import AsyncCopy, CopyArrive, Program, Proxy, ProxyFence, TensormapCopy, TensormapReplace
 from ptxmm.syntax import lit
 

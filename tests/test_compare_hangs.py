@@ -16,7 +16,8 @@ from ptxmm.cli import cli
 from ptxmm.compare import Comparison, Standing, compare
 from ptxmm.errors import Span
 from ptxmm.gpu.controls import controls
-from ptxmm.gpu.log import Run, from_line, to_line, uncounted
+from ptxmm.gpu.lines import from_line, to_line
+from ptxmm.gpu.log import Run, uncounted
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.report.compare import CompareReport, comparison_object, exit_code

@@ -18,7 +18,8 @@ from runs import Seen, mp, ran
 from ptxmm.cli import cli
 from ptxmm.compare import compare
 from ptxmm.gpu.controls import controls
-from ptxmm.gpu.log import Run, to_line
+from ptxmm.gpu.lines import to_line
+from ptxmm.gpu.log import Run
 from ptxmm.options import Options
 from ptxmm.report.compare import CompareReport
 from ptxmm.report.rates import rates_svg

@@ -23,7 +23,7 @@ from ptxmm.batch import Piece, Request, decide
 from ptxmm.check import Options
 from ptxmm.cli import cli, main
 from ptxmm.compare import by_test
-from ptxmm.gpu.log import read_log
+from ptxmm.gpu.lines import read_log
 from ptxmm.report.run import RunReport
 from ptxmm.solve import session
 from ptxmm.verdict import Result

@@ -14,20 +14,8 @@ import pytest
 from ptxmm.cat import read_model
 from ptxmm.compare import compare
 from ptxmm.errors import InputError, Span
-from ptxmm.gpu.log import (
-    REASONS,
-    Audit,
-    Control,
-    Counted,
-    Device,
-    Outcome,
-    Profile,
-    Run,
-    from_line,
-    read_log,
-    to_line,
-    uncounted,
-)
+from ptxmm.gpu.lines import from_line, read_log, to_line
+from ptxmm.gpu.log import REASONS, Audit, Control, Counted, Device, Outcome, Profile, Run, uncounted
 from ptxmm.options import Options
 
 HERE = Span("log", 1, 1)
@@ -138,7 +126,7 @@ def test_a_compressed_log_that_is_cut_damaged_endless_or_no_file_is_refused(
         log.write_bytes(data)
         with pytest.raises(InputError, match="it is not a whole log compressed by gzip"):
             list(read_log(log))
-    monkeypatch.setattr("ptxmm.gpu.log.LARGEST", 1 << 20)
+    monkeypatch.setattr("ptxmm.gpu.lines.LARGEST", 1 << 20)
     log.write_bytes(gzip.compress(bytes(2 << 20)))
     with pytest.raises(InputError, match="the file is too large"):
         list(read_log(log))

@@ -27,7 +27,8 @@ from ptxmm.gpu import assembler, audit, child, device
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
 from ptxmm.gpu.jobs import Done, Job, Passed, Played, Started
-from ptxmm.gpu.log import Audit, Device, Profile, Run, to_line
+from ptxmm.gpu.lines import to_line
+from ptxmm.gpu.log import Audit, Device, Profile, Run
 from ptxmm.gpu.prepared import prepared
 from ptxmm.gpu.process import MISSING
 from ptxmm.gpu.profiles import PROFILES, USUAL

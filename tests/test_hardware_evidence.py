@@ -33,7 +33,8 @@ from runs import Seen, mp, ran
 from ptxmm.cat import read_model
 from ptxmm.check import check
 from ptxmm.compare import Comparison, Standing, by_test, compare
-from ptxmm.gpu.log import Run, read_log, to_line
+from ptxmm.gpu.lines import read_log, to_line
+from ptxmm.gpu.log import Run
 from ptxmm.options import Options
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from ptxmm.cli import cli
 from ptxmm.gpu import process
 from ptxmm.gpu import session as sessions
-from ptxmm.gpu.log import Run, read_log
+from ptxmm.gpu.lines import read_log
+from ptxmm.gpu.log import Run
 from ptxmm.gpu.profiles import PROFILES
 from ptxmm.gpu.runs import Wish, runs
 from ptxmm.gpu.session import NoGpu, Session
