@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ptxmm import __version__
-from ptxmm.batch import matches, read, unforeseen
+from ptxmm.batch import matches, read
 from ptxmm.cli_compare import compare
 from ptxmm.cli_measure import measure
 from ptxmm.cli_options import (
@@ -38,6 +38,7 @@ from ptxmm.cli_prove import prove
 from ptxmm.cli_run import run
 from ptxmm.errors import InputError, PtxmmError
 from ptxmm.files import reason
+from ptxmm.request import unforeseen
 from ptxmm.verdict import Result
 
 LISTED = """\b

@@ -113,9 +113,9 @@ def _tests(logs: tuple[str, ...], pattern: str | None, context: click.Context) -
 def _compared(groups: list[tuple[Run, ...]], models: tuple[str, ...], options: Options, jobs: int,
               tests: tuple[str, ...]) -> Generator[Comparison, None, None]:  # fmt: skip
     """The comparisons, in the order of the log, with a progress bar on a terminal."""
-    from ptxmm.batch import default_model, model_named
     from ptxmm.pool import Pool
     from ptxmm.report.progress import with_progress
+    from ptxmm.request import default_model, model_named
 
     named: list[tuple[str, ...]] = [(name,) for name in models] or [(default_model(), *OLDER)]
     for name in models:
@@ -130,8 +130,8 @@ def _compared(groups: list[tuple[Run, ...]], models: tuple[str, ...], options: O
 
 
 def _compare(item: Item, *, options: Options, present: dict[str, Program] | None) -> Comparison:
-    from ptxmm.batch import model_named
     from ptxmm.compare import compare, since
+    from ptxmm.request import model_named
 
     runs, (name, *others) = item
     result = compare(runs, model_named(name), options)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ptxmm.batch import ENGINES, PROPERTIES, Answered, Request, model_named, plan, run
+from ptxmm.batch import plan, run
 from ptxmm.cli_output import complain
 from ptxmm.options import PROGRESS, Options
 from ptxmm.paths import find
+from ptxmm.request import ENGINES, PROPERTIES, Answered, Request, model_named
 from ptxmm.syntax import FORMATS
 
 if TYPE_CHECKING:

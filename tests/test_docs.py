@@ -19,12 +19,13 @@ from pathlib import Path
 import click
 import pytest
 
-from ptxmm.batch import Piece, Request, decide
+from ptxmm.batch import Piece, decide
 from ptxmm.check import Options
 from ptxmm.cli import cli, main
 from ptxmm.compare import by_test
 from ptxmm.gpu.lines import read_log
 from ptxmm.report.run import RunReport
+from ptxmm.request import Request
 from ptxmm.solve import session
 from ptxmm.verdict import Result
 

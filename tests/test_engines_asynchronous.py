@@ -26,12 +26,13 @@ from random_asynchronous import (
 
 from ptxmm import check as solver
 from ptxmm import enumeration
-from ptxmm.batch import Piece, Request, decide
+from ptxmm.batch import Piece, decide
 from ptxmm.cat import DEFAULT_MODEL
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.report.text import Standing, standing
+from ptxmm.request import Request
 from ptxmm.states import columns, enumerate_states, reached
 from ptxmm.syntax.lit import read
 from ptxmm.verdict import Answer, Result

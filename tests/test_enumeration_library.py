@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ptxmm.batch import Piece, Request, decide
+from ptxmm.batch import Piece, decide
 from ptxmm.cat import DEFAULT_MODEL
 from ptxmm.options import Options
 from ptxmm.report.text import Standing, standing
+from ptxmm.request import Request
 from ptxmm.verdict import Result
 
 PROTOCOLS = Path(__file__).parent.parent / "litmus" / "protocols"

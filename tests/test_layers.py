@@ -46,7 +46,7 @@ LAYERS = [
     "races endless",
     "hangs states uncertain undefined",
     "check enumeration",
-    "paths",
+    "paths request",
     "batch prove",
     "compare",
     "report",

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ptxmm.batch import Piece, Request, ask, decide, every_model, read
+from ptxmm.batch import Piece, decide, read
 from ptxmm.cat import DEFAULT_MODEL, shipped_models
 from ptxmm.check import Options
 from ptxmm.features import needs
 from ptxmm.program import Program
 from ptxmm.report.text import Standing, standing
+from ptxmm.request import Request, ask, every_model
 from ptxmm.verdict import Result
 
 LITMUS = Path(__file__).parent.parent / "litmus"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ptxmm.batch import Piece, Request, decide
+from ptxmm.batch import Piece, decide
 from ptxmm.check import Options
 from ptxmm.errors import InputError
 from ptxmm.program import Label, Thread
+from ptxmm.request import Request
 from ptxmm.spins import loops, waiting
 from ptxmm.syntax.lit import read
 from ptxmm.syntax.print_lit import to_lit

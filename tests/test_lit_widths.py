@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ptxmm.batch import Piece, Request, decide
+from ptxmm.batch import Piece, decide
 from ptxmm.check import Options
+from ptxmm.request import Request
 from ptxmm.verdict import Result
 
 NARROW = """ptx narrow

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ptxmm.batch import Piece, Request, decide
+from ptxmm.batch import Piece, decide
 from ptxmm.cat import read_model
 from ptxmm.check import Options, check
 from ptxmm.expect import judged, property_of, stated_words
 from ptxmm.model import Axiom, Let, LetRec
 from ptxmm.program import Program, Word
 from ptxmm.readings import readings_that_may_differ, with_readings
+from ptxmm.request import Request
 from ptxmm.syntax import read_programs
 from ptxmm.verdict import Result
 from ptxmm.vocabulary import VOCABULARY

@@ -15,7 +15,6 @@ import os
 import time
 from dataclasses import replace
 
-from ptxmm.batch import unforeseen
 from ptxmm.compare.asked import asked_of, of_controls, verdict
 from ptxmm.compare.hanging import GIVEN_UP, error_sentence, hang_sentence, hanging, undefined, unended
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
@@ -26,6 +25,7 @@ from ptxmm.gpu.statistics import Rate, exercised, rate_of, sentence, together
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Hardware, Program, Quantifier
+from ptxmm.request import unforeseen
 from ptxmm.states import Reached
 from ptxmm.syntax import lit
 

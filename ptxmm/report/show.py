@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ptxmm.batch import Request, model_named, one_model
 from ptxmm.check import check, happenings, smt2
 from ptxmm.errors import Unsupported
 from ptxmm.program import Order, Program, Proxy
 from ptxmm.report.dot import events_dot, execution_dot
+from ptxmm.request import Request, model_named, one_model
 from ptxmm.syntax.print_lit import to_lit
 from ptxmm.verdict import Happening
 
