@@ -22,7 +22,7 @@ from ptxmm.execution import Concrete
 from ptxmm.model import Axiom, Let, Model
 from ptxmm.options import Options
 from ptxmm.program import Program
-from ptxmm.prove.language import MODEL_NAMES, names_in
+from ptxmm.prove.names import MODEL_NAMES, names_in
 from ptxmm.prove.sentences import Atom, Sentence, axiom, expression, sentence, true
 from ptxmm.prove.statement import Hypothesis, Theorem
 from ptxmm.prove.theory import EXISTENCE, facts_of

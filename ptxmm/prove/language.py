@@ -1,12 +1,11 @@
-"""The words of a model as predicates of events: its names resolved, its expressions read as formulas.
+"""The words of a model as predicates of events: its expressions read as formulas, its definitions as sentences.
 
 What is read is kept for as long as the model's language is, since each question of a proof is made from the same parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias, assert_never
@@ -15,8 +14,9 @@ import z3
 
 from ptxmm import model as cat
 from ptxmm.errors import Unsupported
-from ptxmm.model import Axiom, Check, Expr, Let, LetRec, Model, Name
+from ptxmm.model import Check, Expr, Model, Name
 from ptxmm.prove.claims import Claim, Formula
+from ptxmm.prove.names import Names
 from ptxmm.vocabulary import RELATIONS, SETS
 
 Term: TypeAlias = Any
@@ -24,27 +24,11 @@ Need: TypeAlias = tuple[Expr, int]
 
 EVENT = z3.DeclareSort("Event")
 USED, ESTABLISHED = 1, -1
-MODEL_NAMES = ("cause", "obs", "sync")
 
 
 def term(name: str) -> Term:
     """A named event."""
     return z3.Const(name, EVENT)
-
-
-def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """The expression with every name replaced by the one it stands for."""
-    if isinstance(expr, Name):
-        return Name(names.get(expr.text, expr.text))
-    parts = {part.name: renamed(getattr(expr, part.name), names) for part in fields(expr)}
-    return type(expr)(**parts)
-
-
-def names_in(expr: Expr) -> frozenset[str]:
-    """Every name in an expression."""
-    if isinstance(expr, Name):
-        return frozenset({expr.text})
-    return frozenset().union(*(names_in(getattr(expr, part.name)) for part in fields(expr)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,66 +41,15 @@ class Told:
 
 
 class Language:
-    """A model's names and their definitions; `opaque` are names about which nothing is said where they are used."""
+    """A model's words as predicates; `opaque` are names about which nothing is said where they are used."""
 
     def __init__(self, model: Model, opaque: tuple[str, ...] = ()) -> None:
-        self.model = model
-        self.names: dict[str, str] = {}
-        self.axioms: list[tuple[Axiom, Expr]] = []
-        self.bodies: dict[str, Expr] = {}
-        self.sets = set(SETS)
-        self._recursive: set[str] = set()
+        self.words = Names(model)
         self._symbols: dict[Expr, z3.FuncDeclRef] = {}
         self._definitions: dict[Need, Told] = {}
         self._axioms: dict[tuple[str, Check, Expr, bool], Told] = {}
-        for number, statement in enumerate(model.statements):
-            self._read(number, statement)
-        self._opaque = self._recursive | {self.names[name] for name in opaque if name in self.names}
-
-    def _read(self, number: int, statement: cat.Statement) -> None:
-        match statement:
-            case Let(name, body):
-                own, body = f"{name}#{number}", renamed(body, self.names)
-                self.bodies[own], self.names[name] = body, own
-                if self.is_set(body):
-                    self.sets.add(own)
-            case LetRec(bindings):
-                self.names |= {name: f"{name}#{number}" for name, _ in bindings}
-                for name, body in bindings:
-                    self.bodies[self.names[name]] = renamed(body, self.names)
-                    self._recursive.add(self.names[name])
-            case Axiom() if not statement.flag:
-                self.axioms.append((statement, renamed(statement.body, self.names)))
-
-    def is_set(self, expr: Expr) -> bool:
-        """Whether an expression denotes a set of events."""
-        match expr:
-            case Name(text):
-                return text in self.sets
-            case cat.Union(left, right) | cat.Inter(left, right) | cat.Diff(left, right):
-                return self.is_set(left) or self.is_set(right)
-            case cat.Complement(arg):
-                return self.is_set(arg)
-        return isinstance(expr, cat.Domain | cat.Range)
-
-    def rests_on(self, expr: Expr) -> frozenset[str]:
-        """The names in an expression, in their definitions, and so on."""
-        found, todo = set[str](), list(names_in(expr))
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += names_in(self.bodies[name]) if name in self.bodies else ()
-        return frozenset(found)
-
-    def goal_names(self, expr: Expr) -> Expr:
-        """An expression over base names and `MODEL_NAMES`, with the model's meaning of the latter."""
-        missing = [name for name in MODEL_NAMES if name in names_in(expr) and name not in self.names]
-        if missing:
-            raise Unsupported(f"the model {self.model.name} does not say what `{missing[0]}` is")
-        return renamed(expr, {name: self.names[name] for name in MODEL_NAMES if name in self.names})
-
-    # --- sentences ----------------------------------------------------------------------------------------------------
+        names = self.words.names
+        self._opaque = self.words.recursive | {names[name] for name in opaque if name in names}
 
     def symbol(self, expr: Expr) -> z3.FuncDeclRef:
         """The predicate of an expression that needs a quantifier."""
@@ -132,7 +65,7 @@ class Language:
             here, x, y = Reading(self), term("x"), term("y")
             sign = USED if negated else ESTABLISHED
             if check is Check.EMPTY:
-                places = (x,) if self.is_set(body) else (x, y)
+                places = (x,) if self.words.is_set(body) else (x, y)
                 sentence = z3.ForAll(list(places), z3.Not(here.holds(body, places, sign)))
             else:
                 related = cat.Plus(body) if check is Check.ACYCLIC else body
@@ -165,9 +98,9 @@ class Language:
                 both = z3.And(here.holds(left, (x, y), sign), here.holds(right, (y, z), sign))
                 return [([x, z], z3.Implies(symbol(x, z), z3.Exists([y], both)))]
             case Name(text) if sign == ESTABLISHED:
-                return [([x, y], z3.Implies(here.holds(self.bodies[text], (x, y), sign), symbol(x, y)))]
+                return [([x, y], z3.Implies(here.holds(self.words.bodies[text], (x, y), sign), symbol(x, y)))]
             case Name(text) if text not in self._opaque:
-                return [([x, y], z3.Implies(symbol(x, y), here.holds(self.bodies[text], (x, y), sign)))]
+                return [([x, y], z3.Implies(symbol(x, y), here.holds(self.words.bodies[text], (x, y), sign)))]
         return []
 
 
@@ -232,16 +165,16 @@ class Reading:
     _numbers = count()
 
     def _name(self, text: str, at: tuple[Term, ...], sign: int) -> Formula:
-        if text in self.language.bodies:
-            if text in self.language.sets:
-                return self.holds(self.language.bodies[text], at, sign)
+        if text in self.language.words.bodies:
+            if text in self.language.words.sets:
+                return self.holds(self.language.words.bodies[text], at, sign)
             return self._symbol(Name(text), at, sign)
         if text == "_":
             return z3.BoolVal(True)
         if text == "id":
             return at[0] == at[1]
         if text not in SETS and text not in RELATIONS:
-            raise Unsupported(f"the model {self.language.model.name} does not say what `{text}` is")
+            raise Unsupported(f"the model {self.language.words.model.name} does not say what `{text}` is")
         self.used.add(text)
         return z3.Function(text, *(EVENT for _ in at), z3.BoolSort())(*at)
 

@@ -41,7 +41,7 @@ class Logic:
 
     def axioms(self, besides: str | None = None) -> list[Claim]:
         """The axioms of the model, each as a sentence; without those that rest on the name `besides`."""
-        here = self._language
+        here = self._language.words
         left_out = here.names.get(besides or "", "")
         return [
             self.axiom(statement.name, statement.check, body, statement.negated)
@@ -56,7 +56,7 @@ class Logic:
 
     def goal_names(self, expr: Expr) -> Expr:
         """An expression over base names and `MODEL_NAMES`, with the model's meaning of the latter."""
-        return self._language.goal_names(expr)
+        return self._language.words.goal_names(expr)
 
     def holds(self, expr: Expr, at: tuple[Term, ...], sign: int) -> Formula:
         """That the event or the pair `at` is in an expression; `sign` says whether this is used or established."""

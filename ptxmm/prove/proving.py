@@ -16,8 +16,9 @@ import z3
 
 from ptxmm.model import Model
 from ptxmm.prove.claims import Claim, Formula, relevant
-from ptxmm.prove.language import ESTABLISHED, MODEL_NAMES, USED, Term, term
+from ptxmm.prove.language import ESTABLISHED, USED, Term, term
 from ptxmm.prove.logic import Logic
+from ptxmm.prove.names import MODEL_NAMES
 from ptxmm.prove.sentences import Conjunction, Sentence, expression, renamed_events, sentence
 from ptxmm.prove.statement import Hypothesis, Induction, Lemma, Theorem
 from ptxmm.prove.theory import sources, theory

@@ -21,7 +21,7 @@ from ptxmm.cat.parse import parse
 from ptxmm.cat.source import Source
 from ptxmm.cat.written import Claim, Define, Include
 from ptxmm.model import Axiom, Check, Expr, Let
-from ptxmm.prove.language import MODEL_NAMES
+from ptxmm.prove.names import MODEL_NAMES
 
 
 @dataclass(frozen=True, slots=True)
