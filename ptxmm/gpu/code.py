@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ptxmm.arith import COMPARISONS, Type, wrap
+from ptxmm.arith import COMPARISONS, U64, Type
 from ptxmm.errors import Unsupported
+from ptxmm.gpu.computing import (
+    COUNTED,
+    NARROWEST,
+    SHIFTS,
+    computed,
+    immediate,
+    mnemonic,
+    needed,
+    number,
+    signed,
+    unary_mnemonic,
+)
 from ptxmm.gpu.independent import known
+from ptxmm.isa_form import LEAST, Requirement
 from ptxmm.program import Binary, Const, Expr, Select, Unary
 
 PREDICATE = 0
 """The width of a predicate."""
 
-COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-BITWISE = {"&": "and", "|": "or", "^": "xor"}
-ARITHMETIC = {"+": "add", "-": "sub", "*": "mul.lo", "/": "div", "%": "rem", "min": "min", "max": "max"}
-ROUNDED = {"+": "add.rn", "-": "sub.rn", "*": "mul.rn", "min": "min", "max": "max"}
 CONNECTIVES = {"&&": "and", "||": "or"}
 
 Operand = tuple[str, int]
@@ -24,24 +33,18 @@ Leaf = Callable[[Expr], Operand]
 
 def width(type_: Type) -> int:
     """The width of the register that holds a type."""
-    return PREDICATE if type_.kind == "pred" else max(16, type_.bits)
-
-
-def immediate(value: int, bits: int) -> str:
-    """A number as an operand of that width.
-
-    >>> immediate(-1, 32), immediate(-1, 64)
-    ('4294967295', '18446744073709551615U')
-    """
-    pattern = wrap(value, bits)
-    return f"{pattern}U" if pattern >> 63 else str(pattern)
+    return PREDICATE if type_.kind == "pred" else max(NARROWEST, type_.bits)
 
 
 class Code:
-    """A growing piece of PTX; `scope` is that in which the threads of the harness meet and count."""
+    """A growing piece of PTX; `scope` is that in which the threads of the harness meet and count.
+
+    `needs` is the PTX version and the target that its arithmetic needs.
+    """
 
     def __init__(self, scope: str = "gpu") -> None:
         self.scope = scope
+        self.needs: Requirement = LEAST
         self.lines: list[str] = []
         self.declared: dict[str, int] = {}
         self._fresh = 0
@@ -144,18 +147,22 @@ class Code:
             made = self.fresh(PREDICATE)
             self.add(f"not.pred {made}, {self.value(arg, PREDICATE, leaf)}")
             return made, PREDICATE
-        bits = _computed(type_)
-        operand, made = self.value(arg, bits, leaf), self.fresh(bits)
-        kind = str(type_) if type_.floating else f"s{bits}"
-        if op == "popc":
+        counts = op == "popc"
+        bits = max(COUNTED if counts else NARROWEST, computed(type_))
+        if not counts:
+            operand = self._typed(arg, signed(type_) if op == "abs" else type_, leaf)
+        elif isinstance(arg, Const):
+            operand = immediate(arg.value, type_.bits)
+        else:
+            operand = self.value(arg, bits, leaf)
+        made = self.fresh(bits)
+        if counts:
             counted = self.fresh(32)
             self.add(f"popc.b{bits} {counted}, {operand}")
             return counted, 32
-        words = {"-": f"neg.{kind}", "~": f"not.b{bits}", "abs": f"abs.{kind}"}
-        if op not in words:
-            raise Unsupported(f"the harness does not compute `{op}`")
-        self.add(f"{words[op]} {made}, {operand}")
-        return made, bits
+        self._need(op, type_)
+        self.add(f"{unary_mnemonic(op, type_)} {made}, {operand}")
+        return self._cut(made, type_), bits
 
     def _binary(self, op: str, left: Expr, right: Expr, type_: Type, leaf: Leaf) -> Operand:
         if op in CONNECTIVES:
@@ -167,28 +174,36 @@ class Code:
             return self._truths(op, left, right, leaf)
         if type_.bits == 128:
             return self._long(op, left, right, leaf)
-        bits = _computed(type_)
+        bits = computed(type_)
         a = self._typed(left, type_, leaf)
-        b = self.value(right, 32, leaf) if op in ("<<", ">>") else self._typed(right, type_, leaf)
+        b = self.value(right, 32, leaf) if op in SHIFTS else self._typed(right, type_, leaf)
         if known(op, left, right):
-            b = self._hidden(b, 32 if op in ("<<", ">>") else bits)
-        kind = str(type_) if type_.floating else f"{'s' if type_.signed else 'u'}{bits}"
-        if op in COMPARISONS:
-            made = self.fresh(PREDICATE)
-            word = COMPARED[op] if not type_.floating or op != "!=" else "neu"
-            self.add(f"setp.{word}.{kind} {made}, {a}, {b}")
-            return made, PREDICATE
-        made = self.fresh(bits)
-        if op in BITWISE:
-            word = f"{BITWISE[op]}.b{bits}"
-        elif op == "<<":
-            word = f"shl.b{bits}"
-        elif op == ">>":
-            word = f"shr.{kind}"
-        else:
-            word = f"{(ROUNDED if type_.floating else ARITHMETIC)[op]}.{kind}"
-        self.add(f"{word} {made}, {a}, {b}")
-        return made, bits
+            b = self._hidden(b, 32 if op in SHIFTS else bits)
+        compares = op in COMPARISONS
+        made = self.fresh(PREDICATE if compares else bits)
+        self._need(op, type_)
+        self.add(f"{mnemonic(op, type_)} {made}, {a}, {b}")
+        return (made, PREDICATE) if compares else (self._cut(made, type_), bits)
+
+    def _need(self, op: str, type_: Type) -> None:
+        need = needed(op, type_)
+        self.needs = max(self.needs[0], need[0]), max(self.needs[1], need[1])
+
+    def _extended(self, operand: str, type_: Type) -> str:
+        """A value of fewer bits than a register with its sign, where it has one; registers hold zeros above it."""
+        if type_.bits >= NARROWEST or not type_.signed:
+            return operand
+        made = self.fresh(NARROWEST)
+        self.add(f"cvt.s{NARROWEST}.{type_} {made}, {operand}")
+        return made
+
+    def _cut(self, operand: str, type_: Type) -> str:
+        """A result with zeros above the bits of its type."""
+        if type_.bits >= NARROWEST:
+            return operand
+        made = self.fresh(NARROWEST)
+        self.add(f"and.b{NARROWEST} {made}, {operand}, {(1 << type_.bits) - 1}")
+        return made
 
     def _hidden(self, operand: str, bits: int) -> str:
         """The same value, which the assembler does not know: else it would drop a dependency that the test is about."""
@@ -198,11 +213,12 @@ class Code:
 
     def _typed(self, expr: Expr, type_: Type, leaf: Leaf) -> str:
         """An operand of an operation: signed numbers are written with their sign."""
-        bits = _computed(type_)
+        bits = computed(type_)
         if isinstance(expr, Const) and not type_.floating:
-            pattern = wrap(expr.value, bits)
-            return str(pattern - (1 << bits)) if type_.signed and pattern >> (bits - 1) else immediate(pattern, bits)
-        return self.into_register(expr, bits, leaf) if type_.floating else self.value(expr, bits, leaf)
+            return number(expr.value, type_)
+        if type_.floating:
+            return self.into_register(expr, bits, leaf)
+        return self._extended(self.value(expr, bits, leaf), type_)
 
     def _truths(self, op: str, left: Expr, right: Expr, leaf: Leaf) -> Operand:
         """Equality of predicates."""
@@ -220,7 +236,7 @@ class Code:
         (a, b), (c, d) = (self.halves(self.value(side, 128, leaf)) for side in (left, right))
         low, high, both, made = self.fresh(64), self.fresh(64), self.fresh(64), self.fresh(PREDICATE)
         self.add(f"xor.b64 {low}, {a}, {c}", f"xor.b64 {high}, {b}, {d}", f"or.b64 {both}, {low}, {high}")
-        self.add(f"setp.{COMPARED[op]}.u64 {made}, {both}, 0")
+        self.add(f"{mnemonic(op, U64)} {made}, {both}, 0")
         return made, PREDICATE
 
     def _select(self, cond: Expr, then: Expr, other: Expr, bits: int, leaf: Leaf) -> Operand:
@@ -228,12 +244,16 @@ class Code:
         bits = bits or 32
         made = self.fresh(bits)
         sides = (self.value(then, bits, leaf), self.value(other, bits, leaf))
-        self.add(f"selp.b{bits} {made}, {sides[0]}, {sides[1]}, {chosen}")
+        if bits == 128:
+            (a, b), (c, d) = map(self.halves, sides)
+            low, high = self._chosen(a, c, chosen), self._chosen(b, d, chosen)
+            self.add(f"mov.b128 {made}, {{{low}, {high}}}")
+        else:
+            self.add(f"selp.b{bits} {made}, {sides[0]}, {sides[1]}, {chosen}")
         return made, bits
 
-
-def _computed(type_: Type) -> int:
-    """The width at which a type is computed."""
-    if type_.bits < 16 or type_.lanes > 1:
-        raise Unsupported(f"PTX does not compute at the type {type_}")
-    return type_.bits
+    def _chosen(self, then: str, other: str, chosen: str) -> str:
+        """One of two words of 64 bits."""
+        made = self.fresh(64)
+        self.add(f"selp.b64 {made}, {then}, {other}, {chosen}")
+        return made

@@ -50,8 +50,14 @@ class _Writer(Results):
             (7, 8) if self.layout.shared or self.layout.cluster_size > 1 else (7, 0),
             (8, 3) if self._wide() else (7, 0),
             VERSION if self.layout.parameters else (7, 0),
+            self.code.needs[0],
         )
-        target = max(max(body.needs[1] for body in self.bodies), 70, 90 if self.layout.cluster_size > 1 else 70)
+        target = max(
+            max(body.needs[1] for body in self.bodies),
+            self.code.needs[1],
+            70,
+            90 if self.layout.cluster_size > 1 else 70,
+        )
         if self.asynchronous or self.kernel_maps:
             version, target = max(version, (8, 3) if self.kernel_maps else (8, 0)), max(target, 90)
         if any(item.mbarrier is not None for item in self.program.objects):
