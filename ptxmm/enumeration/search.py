@@ -21,9 +21,10 @@ from ptxmm.enumeration.rounds import NO_ROUNDS, Rounds, rounds
 from ptxmm.enumeration.rows import Pairs, Rows, bits, pairs, rows, union
 from ptxmm.enumeration.schedule import happens
 from ptxmm.enumeration.skeleton import Skeleton
+from ptxmm.enumeration.staging import covers, theory
 from ptxmm.enumeration.start import Starts, absent
 from ptxmm.enumeration.table import Table
-from ptxmm.enumeration.theory import LAST, Theory, covers, theory
+from ptxmm.enumeration.theory import LAST, Theory
 from ptxmm.enumeration.unroll import unroll
 from ptxmm.enumeration.values import ends_phases, fixpoint
 from ptxmm.model import Model
