@@ -343,3 +343,24 @@ def test_states_for_which_the_table_has_no_room_are_counted() -> None:
     assert len(counted.outcomes) == harness.STATES < math.factorial(6)
     assert counted.unlisted > 0
     assert counted.adds_up
+
+
+COUNTED_TOGETHER = """ptx counted-together
+.shared @ d0.c0.b0 .u32 s;
+thread A @ d0.c0.b0{} {{ p = 1 == 1; bar.red.popc.u32 c, 0, p; }}
+thread B @ d0.c0.b0{} {{ p = 1 == 0; bar.red.popc.u32 c, 0, !p; d = 7; @p bar.red.popc.u32 d, 1, 64, p; }}
+thread C @ d0.c0.b0{} {{ p = 1 == 0; bar.red.popc.u32 c, 0, p; }}
+exists (A.c == B.c && B.c == C.c && B.d == 7)
+"""
+
+
+@pytest.mark.parametrize(("places", "found"), [(("", "", ""), 64), ((".w0.l0", ".w1.l5", ".w2.l31"), 2)])
+def test_bar_red_popc_counts_all_lanes_of_a_thread_that_has_none(places: tuple[str, ...], found: int) -> None:
+    test = only(COUNTED_TOGETHER.format(*places))
+    (counted,) = seen(test, passes=2)
+    assert states(counted) == allowed(test, model("ptx-9.4")) == {(found, found, found, 7)}
+
+
+def test_bar_red_popc_of_lanes_and_whole_warps_is_refused() -> None:
+    with pytest.raises(Unsupported, match="counts lanes and whole warps"):
+        kernel(only(COUNTED_TOGETHER.format("", ".w1.l5", "")))

@@ -9,7 +9,7 @@ from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.epochs import VALUES
 from ptxmm.gpu.kept import Kept, thrown_away
 from ptxmm.gpu.operands import is_expression
-from ptxmm.gpu.participants import participants
+from ptxmm.gpu.participants import participants, whole_warps
 from ptxmm.gpu.proxied import access
 from ptxmm.gpu.views import viewed
 from ptxmm.instructions import labels
@@ -182,7 +182,8 @@ class Body(Kept):
                 changes[each.name] = self.operand(statement, each.name, old)
         if self.initial is not None and isinstance(statement, Store):
             changes["values"] = tuple(Reg(self._stamped(value)) for value in statement.values)
-        self.code.add(ptx(replace(statement, **changes), space=space, sink=self.sink(statement)))
+        made = replace(statement, **changes)
+        self.code.add(ptx(made, space=space, sink=self.sink(statement)), *whole_warps(self.program, self.thread, made))
         if self.initial is not None and isinstance(statement, Load):
             self._loaded(statement, changes["dst"], guard)
             return

@@ -1,8 +1,8 @@
-"""Barriers of a CTA or a warp where some threads of a test have ended: here they go on, and never come there.
+"""Who comes to the barriers of a CTA or a warp, as they count it. Threads of a test that have ended go on here.
 
-Such a barrier gets the number of threads, or the mask of the lanes, that still come to it, which is what it waits for
-in the test. Where it is not certain that the others have ended by themselves, it stays as it is, and a launch may not
-end.
+A barrier where some never come gets the number of threads, or the mask of the lanes, that still come to it, which is
+what it waits for in the test. Where it is not certain that the others have ended by themselves, it stays as it is, and
+a launch may not end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ptxmm.errors import Unsupported
 from ptxmm.gpu.around import loops
 from ptxmm.gpu.endings import doubtful
 from ptxmm.gpu.layout import WARP, cta_of
@@ -21,6 +22,7 @@ from ptxmm.program import (
     Exit,
     Expr,
     Program,
+    Reg,
     Statement,
     Thread,
     WarpSync,
@@ -50,6 +52,23 @@ def participants(program: Program, number: int) -> dict[int, Statement]:
         mask = sum(1 << mate.place.lane for mate in coming if mate.place.lane is not None)
         found[place] = replace(statement, mask=Const(named & mask))
     return found
+
+
+def whole_warps(program: Program, thread: Thread, statement: Statement) -> tuple[str, ...]:
+    """What makes a `bar.red.popc` count 32 for a thread without a lane, which one lane plays here.
+
+    Unsupported where lanes meet whole warps there.
+    """
+    if not isinstance(statement, Barrier) or statement.op != "popc":
+        return ()
+    mates = [one for one in program.threads if cta_of(one.place) == cta_of(thread.place)]
+    whole = {mate.place.lane is None for mate in mates}
+    if len(whole) > 1:
+        raise Unsupported("its `bar.red.popc` counts lanes and whole warps, and the harness plays a warp in one lane")
+    if statement.dst is None or not whole.pop():
+        return ()
+    guard = f"@{statement.guard.name} " if isinstance(statement.guard, Reg) else ""
+    return (f"{guard}mul.lo.u32 {statement.dst}, {statement.dst}, {WARP}",)
 
 
 Kind = type[Barrier] | type[WarpSync]
