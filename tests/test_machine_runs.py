@@ -364,3 +364,38 @@ def test_bar_red_popc_counts_all_lanes_of_a_thread_that_has_none(places: tuple[s
 def test_bar_red_popc_of_lanes_and_whole_warps_is_refused() -> None:
     with pytest.raises(Unsupported, match="counts lanes and whole warps"):
         kernel(only(COUNTED_TOGETHER.format("", ".w1.l5", "")))
+
+
+@pytest.mark.parametrize(("kind", "op", "words", "found"), [
+    ("u64", "add", (1, 1 << 40), (2, (1 << 40) + 5)),
+    ("s32", "max", (0xFFFFFFFF, 2), (1, 5)),
+    ("f32", "add", (0x3F800000, 0), (0x3F800000, 0)),
+    ("u8", "add", (255, 3), (0, 8)),
+])  # fmt: skip
+def test_a_bulk_reduction_is_an_operation_of_each_element(
+    kind: str, op: str, words: tuple[int, int], found: tuple[int, int]
+) -> None:
+    size, length = int(kind[1:]) // 8, 48 * 8 // int(kind[1:])
+    through = "cp.reduce.async.bulk.tensor.1d.global.shared::cta.{0}.tile.bulk_group [D, {{0}}], [s];"
+    whole = "cp.reduce.async.bulk.global.shared::cta.bulk_group.{0}.{1} [g], [s], 48;"
+    values = (0, 0) if kind == "f32" else (1, 5)
+    test = f"""ptx reduction
+        .global .{kind} g[{length}] = {{{hex(words[0])}, {hex(words[1])}}}; .global .tensormap D -> g acquired;
+        .shared @ d0.c0.b0 .{kind} s[{length}] = {{{hex(values[0])}, {hex(values[1])}}};
+        thread A @ d0.c0.b0 {{ %s cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; }}
+        exists (g[0] == g[1])
+        locations [g[0]; g[1]]"""
+    assert size * length == 48
+    for copy in (through, whole)[: 1 + (kind != "u8")]:
+        (counted,) = seen(only(test % copy.format(op, kind)), warps=1)
+        assert states(counted) == {found}
+
+
+def test_an_atomic_operation_on_a_vector_is_one_of_each_element() -> None:
+    test = only("""ptx vector
+        .global .f32 x[4] = {1.0, 2.0, 3.0, 4.0};
+        thread A @ d0.c0.b0 { .reg .f32 a; mov.f32 a, 1.0; red.relaxed.gpu.global.add.v4.f32 [x], {a, a, a, a};
+            atom.relaxed.gpu.global.add.v2.f32 {b, c}, [x+8], {a, a}; }
+        exists (x[0] == 2.0 && x[1] == 3.0 && x[2] == 5.0 && x[3] == 6.0 && A.b == 4.0 && A.c == 5.0)""")
+    (counted,) = seen(test, warps=1)
+    assert counted.holding == counted.instances > 0

@@ -25,6 +25,14 @@ PIECES = 8
 Change = Callable[[int, int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What a reduction does with each of its elements, of so many bytes: one atomic operation."""
+
+    size: int
+    change: Change
+
+
 @dataclass(slots=True, eq=False)
 class Flight:
     """A copy: whether it has read its source, and whether it is over."""
@@ -69,12 +77,14 @@ class Copies:
     small: Groups = field(default_factory=Groups)
     bulk: Groups = field(default_factory=Groups)
 
-    def move(self, moves: list[Move], groups: Groups | None, then: Callable[[], None], change: Change | None) -> None:
-        """Start a copy; `change` is what a reduction does with each place and the piece of the source for it."""
+    def move(
+        self, moves: list[Move], groups: Groups | None, then: Callable[[], None], reduction: Reduction | None
+    ) -> None:
+        """Start a copy, or a reduction."""
         flight = Flight()
         if groups is not None:
             groups.pending.append(flight)
-        steps = _moved(self.thread, moves, flight, change)
+        steps = _moved(self.thread, moves, flight, reduction)
         self.thread.grid.fly(steps, lambda: _ended(flight, then))
 
     def elements(self, address: int, values: list[int], bits: int, change: Change, then: Callable[[], None]) -> None:
@@ -109,10 +119,11 @@ def _ended(flight: Flight, then: Callable[[], None]) -> None:
     flight.over = True
 
 
-def _moved(thread: Thread, moves: list[Move], flight: Flight, change: Change | None) -> Steps:
+def _moved(thread: Thread, moves: list[Move], flight: Flight, reduction: Reduction | None) -> Steps:
     """The steps of a copy: it reads its source piece by piece, then writes, each in an order of its own."""
     memory, random = thread.memory, thread.scheduler.random
-    pieces = [piece for move in moves for piece in _pieces(move)]
+    size = None if reduction is None else reduction.size
+    pieces = [piece for move in moves for piece in _pieces(move, size)]
     found: list[tuple[Move, bytes]] = []
     for piece in random.sample(pieces, len(pieces)):
         yield None
@@ -121,15 +132,16 @@ def _moved(thread: Thread, moves: list[Move], flight: Flight, change: Change | N
     flight.read = True
     for piece, content in random.sample(found, len(found)):
         yield None
-        if change is None:
+        if reduction is None:
             memory.piece(piece.target, piece.room)[:] = content
         else:
-            change(piece.target, int.from_bytes(content, "little"))
+            reduction.change(piece.target, int.from_bytes(content, "little"))
     yield None
 
 
-def _pieces(move: Move) -> Iterator[Move]:
-    step = 4 if move.room <= 4 * PIECES else 16 * -(-move.room // (16 * PIECES))
+def _pieces(move: Move, size: int | None) -> Iterator[Move]:
+    """The pieces of a move: the elements of a reduction, whose size is given, else some bytes."""
+    step = size or (4 if move.room <= 4 * PIECES else 16 * -(-move.room // (16 * PIECES)))
     for at in range(0, move.room, step):
         size = max(0, min(step, move.size - at))
         yield Move(move.source + at, move.target + at, size, min(step, move.room - at))

@@ -85,7 +85,7 @@ def _store(instruction: Instruction, writer: Writer) -> None:
 
 
 def _atomic(instruction: Instruction, writer: Writer) -> None:
-    """`atom` and `red`: one step, which nothing comes between."""
+    """`atom` and `red`: a step for each element, which nothing comes between."""
     words = instruction.words
     if words[1] == "async":
         ASYNCHRONOUS["red.async"](instruction, writer)
@@ -96,15 +96,16 @@ def _atomic(instruction: Instruction, writer: Writer) -> None:
     )
     op = next((word for word in words[1:] if word in OPERATIONS), "")
     kind = kind_of(words[-1])
-    if operands[0].startswith("{"):
-        raise Unknown(f"the vector instruction `{instruction.mnemonic}`")
-    writer.line("yield")
     at = _named(writer, place(words, writer.address(address)))
-    old = _named(writer, f"load({at}, {kind.bits})")
-    values = [writer.read(each, kind.bits) for each in operands]
-    writer.line(f"store({at}, {kind.bits}, {atomic(op, words[-1], old, values)})")
-    if target != "_":
-        writer.line(f"{writer.write(target)} = {old}")
+    given = [writer.reads(each, kind.bits) for each in operands]
+    targets = [] if target == "_" else writer.writes(target)
+    for number, values in enumerate(zip(*given, strict=True)):
+        writer.line("yield")
+        here = f"{at} + {number * kind.size}"
+        old = _named(writer, f"load({here}, {kind.bits})")
+        writer.line(f"store({here}, {kind.bits}, {atomic(op, words[-1], old, values)})")
+        if targets:
+            writer.line(f"{targets[number]} = {old}")
 
 
 OPERATIONS = ("add", "and", "or", "xor", "exch", "cas", "inc", "dec", "min", "max")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from machine import mbarriers
 from machine.arithmetic import kind_of
-from machine.copies import Change, Map, Move, aligned
+from machine.copies import Change, Map, Move, Reduction, aligned
 from machine.memory import OFFSETS, RANK, Fault
 from machine.warps import lanes
 from ptxmm.arith import atomic
@@ -36,11 +36,11 @@ def bulk(
     aligned(size, target & OFFSETS, source & OFFSETS)
     start = source if out_of == "global" else thread.shared(source, own=True)
     ends = _ends(thread, into, target, mbarrier, mask)
-    change = _reduction(thread, op, word) if op else None
+    reduction = _reduction(thread, op, word) if op else None
     for place, told in ends:
         thread.copies.move(
             [Move(start, place, size, size)], None if mbarrier is not None else thread.copies.bulk,
-            _completion(thread, told, size), change,
+            _completion(thread, told, size), reduction,
         )  # fmt: skip
 
 
@@ -72,18 +72,16 @@ def _completion(thread: Thread, mbarrier: int | None, size: int) -> Callable[[],
     return lambda: mbarriers.complete(thread.memory, mbarrier, size)
 
 
-def _reduction(thread: Thread, op: str, word: str) -> Change:
-    """What a reduction does with a piece: one atomic operation for each of its elements."""
+def _reduction(thread: Thread, op: str, word: str) -> Reduction:
+    """What a reduction does with each element of a type."""
     kind, memory = kind_of(word), thread.memory
 
-    def change(place: int, piece: int) -> None:
-        for element in range(max(1, 4 // kind.size)):
-            at, value = place + element * kind.size, piece >> element * kind.bits & (1 << kind.bits) - 1
-            stored = atomic(op, memory.load(at, kind.bits), (value,), kind)
-            assert stored is not None
-            memory.store(at, kind.bits, stored)
+    def change(place: int, value: int) -> None:
+        stored = atomic(op, memory.load(place, kind.bits), (value,), kind)
+        assert stored is not None
+        memory.store(place, kind.bits, stored)
 
-    return change
+    return Reduction(kind.size, change)
 
 
 def elements(
@@ -95,7 +93,7 @@ def elements(
     told = None if mbarrier is None else thread.shared(mbarrier)
     thread.copies.elements(
         target if is_global else thread.shared(target), values, kind.bits,
-        _reduction(thread, op, word) if op else change, _completion(thread, told, len(values) * kind.size),
+        _reduction(thread, op, word).change if op else change, _completion(thread, told, len(values) * kind.size),
     )  # fmt: skip
 
 
@@ -114,9 +112,9 @@ def tensor(
     if out:
         if min(corner) < 0:
             raise Fault(f"a tensor store of a box that begins at {corner}")
-        change = _reduction(thread, op, described.element) if op else None
+        reduction = _reduction(thread, op, described.element) if op else None
         moves = described.moves(corner, thread.shared(other, own=True), out=True)
-        thread.copies.move(moves, thread.copies.bulk, lambda: None, change)
+        thread.copies.move(moves, thread.copies.bulk, lambda: None, reduction)
         return
     for near, told in _ends(thread, into, other, mbarrier, mask):
         moves = described.moves(corner, near, out=False)
