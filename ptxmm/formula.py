@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ptxmm.deadline import Deadline
 from ptxmm.errors import Undecided
+from ptxmm.folding import contradict, fold, fold_pair
 
 TRUE, FALSE = 1, -1
 OFTEN = 0x3FF
@@ -81,7 +82,7 @@ class Formulas:
                 return -1
             parts.add(literal)
         if len(parts) > 1:
-            folded = self._fold(parts)
+            folded = fold(self.kids, parts)
             if folded:
                 return folded
         if len(parts) < 2:
@@ -98,38 +99,6 @@ class Formulas:
         self.kids[self.next] = key
         return self.next
 
-    def _fold(self, parts: set[int]) -> Lit:
-        """Drop what the other parts imply; FALSE where they contradict one, 0 otherwise."""
-        kids = self.kids
-        implied: set[int] | None = None
-        for part in tuple(parts):
-            if part > 0:
-                inner = kids.get(part)
-                if inner is None:
-                    continue
-                if implied is None:
-                    implied = set()
-                for kid in inner:
-                    if -kid in parts or -kid in implied:
-                        return -1
-                    parts.discard(kid)
-                    implied.add(kid)
-            else:
-                inner = kids.get(-part)
-                if inner is None:
-                    continue
-                missing = 0
-                for kid in inner:
-                    if -kid in parts:
-                        parts.discard(part)
-                        missing = 2
-                        break
-                    if kid not in parts:
-                        missing += 1
-                if missing == 0:
-                    return -1
-        return 0
-
     def both(self, left: Lit, right: Lit) -> Lit:
         """The conjunction of two, folded as `conj` does."""
         if left == 1 or left == right:
@@ -139,19 +108,7 @@ class Formulas:
         if left == -1 or right == -1 or left == -right:
             return -1
         key = (left, right) if left < right else (right, left)
-        return self._known.get(key) or self._folded(left, right) or self._node(key)
-
-    def _folded(self, left: Lit, right: Lit) -> Lit:
-        """The conjunction of two where one of them, or what it is made of, decides it; else 0."""
-        kids = self.kids
-        first, second = kids.get(abs(left), ()), kids.get(abs(right), ())
-        if (left > 0 and right in first) or (right < 0 and -left in second):
-            return left
-        if (right > 0 and left in second) or (left < 0 and -right in first):
-            return right
-        if (left > 0 and -right in first) or (right > 0 and -left in second):
-            return -1
-        return -1 if left > 0 < right and not {-kid for kid in first}.isdisjoint(second) else 0
+        return self._known.get(key) or fold_pair(self.kids, left, right) or self._node(key)
 
     def disj(self, literals: Iterable[Lit]) -> Lit:
         """The disjunction, folded."""
@@ -165,7 +122,7 @@ class Formulas:
         >>> f.exclude(f.conj([c, a, b]), f.conj([c, f.disj([-a, f.conj([a, -b])])])), f.exclude(a, b)
         (True, False)
         """
-        return _contradict(self.kids, set(), list(literals), [FEW])
+        return contradict(self.kids, set(), list(literals), [FEW])
 
     def require(self, *clause: Lit) -> None:
         """Assert that one of the literals holds."""
@@ -246,25 +203,3 @@ class Formulas:
             else:
                 order.append(node)
         return order
-
-
-def _contradict(kids: Mapping[int, tuple[int, ...]], facts: set[Lit], new: list[Lit], steps: list[int]) -> bool:
-    """Whether facts contradict each other once conjunctions are taken apart and disjunctions tried one by one."""
-    while new:
-        fact = new.pop()
-        if -fact in facts or fact == -1:
-            return True
-        if fact not in facts:
-            facts.add(fact)
-            new.extend(kids.get(fact, ()))
-    for fact in facts:
-        parts = kids.get(-fact, ()) if fact < 0 else ()
-        if not parts or any(-part in facts for part in parts):
-            continue
-        open_parts = [part for part in parts if part not in facts]
-        steps[0] -= len(open_parts)
-        if steps[0] < 0:
-            return False
-        if all(_contradict(kids, set(facts), [-part], steps) for part in open_parts):
-            return True
-    return False

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ptxmm"
 
 LAYERS = [
-    "errors resources arith pool options records",
+    "errors folding resources arith pool options records",
     "deadline files terms",
     "declarations instructions",
     "asynchronous",
