@@ -48,6 +48,11 @@ class Shape:
             return f"has a box of {self.box[0] * self.element} bytes in its first dimension, no multiple of {INNER}"
         if any(stride % INNER for stride in self.strides):
             return f"has a stride that is no multiple of {INNER}"
+        below = self.element * self.dims[0]
+        for stride, side in sorted(zip(self.strides, self.dims[1:], strict=True)):
+            if side > 1 and stride < below:
+                return f"has a stride of {stride} bytes over a part of {below} bytes, so that elements overlap"
+            below += (side - 1) * stride
         return ""
 
     def words(self) -> dict[int, int]:

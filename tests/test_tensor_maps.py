@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from ptxmm import check, enumeration
 from ptxmm.boxes import stretches
 from ptxmm.enumeration.tiles import behind, elements
+from ptxmm.errors import InputError
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.syntax.lit import read
@@ -195,3 +196,44 @@ def test_what_no_map_may_be_is_told() -> None:
     assert Shape(4, (8,), (3,)).wrong == "has a box of 12 bytes in its first dimension, no multiple of 16"
     assert Shape(4, (8, 4), (4, 2), (20,)).wrong == "has a stride that is no multiple of 16"
     assert not Shape(4, (8, 4), (4, 2), (32,)).wrong
+
+
+@pytest.mark.parametrize(("shape", "wrong"), [
+    (Shape(4, (8, 4), (4, 2), (16,)), "a stride of 16 bytes over a part of 32 bytes"),
+    (Shape(4, (4, 2, 2), (4, 2, 2), (16, 16)), "a stride of 16 bytes over a part of 32 bytes"),
+    (Shape(4, (4, 2, 2), (4, 2, 2), (0, 32)), "a stride of 0 bytes over a part of 16 bytes"),
+    (Shape(4, (4, 2, 3), (4, 2, 2), (48, 16)), ""),
+    (Shape(4, (8, 1), (4, 1), (16,)), ""),
+    (Shape(4, (4, 4, 2), (4, 2, 2), (16, 64)), ""),
+])  # fmt: skip
+def test_elements_of_a_map_do_not_overlap_in_whatever_order_its_dimensions_are(shape: Shape, wrong: str) -> None:
+    assert shape.wrong == (f"has {wrong}, so that elements overlap" if wrong else "")
+
+
+SHORTENED = """ptx shortened
+.global .u32 a[16] = {1, 2, 3, 4, 5, 6, 7, 8}; .shared @ d0.c0.b0 .u32 s[8]; .shared @ d0.c0.b0 .mbarrier m(1);
+.global .tensormap D -> a dims(8, 2) box(4, 2) strides(%s) acquired;
+thread A @ d0.c0.b0 {
+    tensormap.replace.tile.global_stride.global.b1024.b64 [D], 0, %s;
+    fence.proxy.tensormap::generic.release.cta; fence.proxy.tensormap::generic.acquire.cta [D], 128;
+    mbarrier.arrive.expect_tx _, [m], 32;
+    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [D, {0, 0}], [m];
+    await mbarrier.try_wait.parity [m], 0;
+    ld.weak.shared::cta.u32 r, [s+16];
+}
+exists (A.r == 5)
+"""
+
+
+@ENGINES
+@pytest.mark.parametrize(("stride", "undefined"), [("16", "yes"), ("32", "no")])
+def test_a_copy_through_a_map_whose_rows_were_made_to_overlap_is_undefined(
+    engine: ModuleType, stride: str, undefined: str
+) -> None:
+    (program,) = read(SHORTENED % ("32", stride), "t.lit")
+    assert engine.check(program, model("ptx-9.4"), CHECKED).undefined.verdict == undefined
+
+
+def test_a_map_that_is_declared_with_rows_that_overlap_is_an_error() -> None:
+    with pytest.raises(InputError, match="has a stride of 16 bytes over a part of 32 bytes, so that elements overlap"):
+        read(SHORTENED % ("16", "32"), "t.lit")
