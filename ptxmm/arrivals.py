@@ -59,7 +59,9 @@ class Arrivals:
                 self._make(statement, guard, Operation("inval"))
             case MbarrierTx():
                 kind = "complete" if statement.complete else "expect"
-                self._make(statement, guard, Operation(kind, bytes=self.constant(statement, statement.bytes)))
+                size = self.constant(statement, statement.bytes)
+                completes = statement.complete or self.graph.expect_ends
+                self._make(statement, guard, Operation(kind, bytes=size, completes=completes))
 
     def constant(self, statement: Statement, expr: Expr) -> int:
         """The value of an operand that must be the same in every execution."""

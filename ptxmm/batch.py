@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from ptxmm.program import Branch, Program
-from ptxmm.readings import READINGS, readings_that_may_differ, with_readings
+from ptxmm.readings import READINGS, properties_that_may_differ, readings_that_may_differ, with_readings
 from ptxmm.request import ASKED, Answered, Request, ask, default_model, failure, properties_of
 from ptxmm.syntax import read_programs
 from ptxmm.verdict import Result
@@ -76,7 +76,7 @@ def _readings_told(program: Program, request: Request, answers: list[Answered]) 
     mine = known.get(default_model())
     if request.models or mine is None or mine.verdict in ("error", "unsupported", "unknown"):
         return answers
-    asked = (request.properties or properties_of(program, mine.model)) & {"outcome", "race"}
+    asked = (request.properties or properties_of(program, mine.model)) & properties_that_may_differ(program)
     short = replace(request.options, timeout=min(request.options.timeout, BRIEF), witness=False)
     for reading in readings_that_may_differ(program) if asked and mine.seconds < BRIEF else ():
         if reading not in known:

@@ -120,8 +120,8 @@ def events_under(
 
     graph = event_graph(
         program, bound, ending, deadline,
-        waits=plan.monotone, states=states, attempts=attempts, hands_on=model.hands_on, refuted=refuted,
-        grown=grown,
+        waits=plan.monotone, states=states, attempts=attempts, hands_on=model.hands_on,
+        expect_ends=model.expect_ends, refuted=refuted, grown=grown,
     )  # fmt: skip
     ensure_sizes(graph, model)
     ensure_readonly(graph)

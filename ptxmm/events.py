@@ -31,6 +31,7 @@ from ptxmm.values import Table
 
 MOST_TOLD = 3
 JOINING = frozenset({"arrive", "drop", "complete"})
+OF_A_PHASE = JOINING | {"expect"}
 Deps = dict[int, Lit]
 Value = tuple[Table, Deps]
 Env = dict[str, Value]
@@ -111,6 +112,11 @@ class Event:
         return self.operation is not None and self.operation.kind in JOINING
 
     @property
+    def counts(self) -> bool:
+        """Whether an event is an arrival, a completion or an `expect_tx`, without which a phase may not have ended."""
+        return self.operation is not None and self.operation.kind in OF_A_PHASE
+
+    @property
     def parity(self) -> bool:
         """Whether a wait asks for a parity."""
         return isinstance(self.statement, MbarrierWait) and self.statement.parity is not None
@@ -145,7 +151,7 @@ class EventGraph:
     executions count), `starts` and `stops` those of threads that begin, and that halt for want of progress. `done`
     lists what must be over before a completion or a wait for groups, `elected` who is elected in each warp for each
     mask; `arrivals` bounds the phases of any mbarrier, `most_pending` its arrivals, which tokens hold where
-    `counts_pending`.
+    `counts_pending`. `expect_ends` says whether an `expect_tx` can end a phase.
     """
 
     program: Program
@@ -173,6 +179,7 @@ class EventGraph:
     arrivals: int = 0
     most_pending: int = 0
     counts_pending: bool = False
+    expect_ends: bool = True
     heads: dict[int, list[int]] = field(default_factory=dict)
     ending: Ending = Ending.FINISHED
 

@@ -44,13 +44,15 @@ def event_graph(
     states: bool = True,
     attempts: Callable[[], bool] = never,
     hands_on: bool = False,
+    expect_ends: bool = True,
     refuted: Callable[[Formulas, Lit], bool] = unrefuted,
     grown: Grown | None = None,
 ) -> EventGraph:
     """The events of a test: with `waits`, waiting loops are passed once; other loops are unrolled to `bound`.
 
     Where `attempts` says so, loops whose failed attempts write back what they read are waiting loops too, and with
-    `hands_on` others may read what they write; `refuted` is asked whether a literal cannot hold.
+    `hands_on` others may read what they write; `refuted` is asked whether a literal cannot hold. With `expect_ends` an
+    `expect_tx` can end a phase of an mbarrier.
     Without `states`, final registers do not matter; with them, those matter that the test asks for. What is known of
     memory from graphs of the same test is taken from `grown`.
 
@@ -63,7 +65,7 @@ def event_graph(
     kept = [asked_registers(program, thread) if states else frozenset[str]() for thread in program.threads]
     grown = grown or Grown()
     while True:
-        graph = _walked(program, bound, ending, deadline, effects, bounds, kept, grown)
+        graph = _walked(program, bound, ending, deadline, effects, bounds, kept, grown, expect_ends)
         found = _left_behind(graph, attempts, hands_on, refuted)
         longer = [place for place in graph.forced if bounds.get(place[0], {}).get(place[1], bound) < FURTHEST]
         if not found and not longer:
@@ -86,6 +88,7 @@ def _walked(
     bounds: dict[int, dict[int, int]],
     kept: list[frozenset[str] | None],
     grown: Grown,
+    expect_ends: bool,
 ) -> EventGraph:
     to_the_end = program.conventions.branches_control_the_rest
     nodes = [
@@ -103,7 +106,7 @@ def _walked(
     formulas = Formulas(deadline)
     counts = counts_of(program, nodes)
     memory = grown.memory(program, nodes, formulas, counts)
-    graph = EventGraph(program, formulas, memory, nodes, ending=ending, **counts)
+    graph = EventGraph(program, formulas, memory, nodes, ending=ending, expect_ends=expect_ends, **counts)
     _add_inits(graph)
     for index in range(len(program.threads)):
         Walk(graph, index, graph.formulas).run()

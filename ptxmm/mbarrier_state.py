@@ -37,7 +37,8 @@ class State:
 class Operation:
     """One atomic step on an mbarrier; `kind` is a key of `STEPS`, or `wait`, which changes nothing.
 
-    `count` is that of an init or of arrivals, `bytes` the transaction count, `completes` is false for `.noComplete`.
+    `count` is that of an init or of arrivals, `bytes` the transaction count. `completes` is false for `.noComplete`,
+    and where a model has it that an `expect_tx` ends no phase (`Model.expect_ends`).
     """
 
     kind: str
@@ -101,6 +102,16 @@ def step(state: State, operation: Operation) -> State | str:
     1
     >>> step(fresh(1), Operation("arrive", 2))
     'arrives more often than is pending'
+
+    Nothing is pending, and bytes have come that nobody has expected yet:
+
+    >>> early = State(True, phase=0, expected=1, pending=0, bytes=-16)
+    >>> step(early, Operation("expect", bytes=16)).phase
+    1
+    >>> step(early, Operation("expect", bytes=16, completes=False)).phase
+    0
+    >>> step(early, Operation("arrive", 1, bytes=16))
+    'arrives more often than is pending'
     """
     if operation.kind == "init":
         return _init(state, operation)
@@ -122,7 +133,8 @@ def _inval(state: State, operation: Operation) -> State:
 
 
 def _expect(state: State, operation: Operation) -> State | str:
-    return _in_range(replace(state, bytes=state.bytes + operation.bytes))
+    after = _in_range(replace(state, bytes=state.bytes + operation.bytes))
+    return _turned(after) if operation.completes and isinstance(after, State) else after
 
 
 def _complete(state: State, operation: Operation) -> State | str:
@@ -135,7 +147,7 @@ def _arrive(state: State, operation: Operation) -> State | str:
         return f"arrives {operation.count} times"
     if operation.count > state.pending:
         return "arrives more often than is pending"
-    after = _expect(state, operation)
+    after = _in_range(replace(state, bytes=state.bytes + operation.bytes))
     if isinstance(after, str):
         return after
     after = replace(after, pending=after.pending - operation.count)

@@ -190,12 +190,12 @@ class Mbarriers:
                         yield former.id, event.id, literal
 
     def phases(self) -> Iterable[tuple[int, int, Lit]]:
-        """The pairs of `phase`: from an arrival or completion in a phase to a wait that finds that phase complete."""
+        """The pairs of `phase`: from an operation of a phase to a wait that finds that phase complete."""
         for barrier in self.all.values():
             for wait in barrier.waits:
                 true = wait.table.get(1, -1)
                 for event in barrier.changing:
-                    if event.joins:
+                    if event.counts:
                         yield event.id, wait.id, self._same_phase(barrier, event, wait, true)
 
     def _same_phase(self, barrier: Mbarrier, event: Event, wait: Event, true: Lit) -> Lit:

@@ -166,7 +166,8 @@ class Model:
     """A model: `name` is the file's stem, `supports` what it declares beyond the plain generic proxy (`FEATURES`).
 
     `hands_on` is declared as well: where an atomic operation writes back what it reads, the model goes on allowing an
-    execution if whoever reads that reads the earlier write instead (docs/loops.md).
+    execution if whoever reads that reads the earlier write instead (docs/loops.md). So is that an `mbarrier.expect_tx`
+    ends no phase; by default it does where it brings the transaction count to zero with no arrival pending.
     """
 
     name: str
@@ -176,6 +177,7 @@ class Model:
     path: str = ""
     source: str = field(default="", compare=False, hash=False, repr=False)
     hands_on: bool = False
+    expect_ends: bool = True
 
     @property
     def axioms(self) -> tuple[Axiom, ...]:

@@ -105,7 +105,7 @@ class Possible:
 
 
 def _phases(graph: EventGraph, found: Found, apart: str) -> list[int]:
-    """From each arrival or completion the waits that may find its phase complete; of the object `apart`, none."""
+    """From each operation of a phase the waits that may find that phase complete; of the object `apart`, none."""
     rows = [0] * len(graph.events)
     barriers: dict[str, list[Event]] = {}
     for event in graph.events:
@@ -118,7 +118,7 @@ def _phases(graph: EventGraph, found: Found, apart: str) -> list[int]:
             for phase in _completed(reach, wait) if wait.waits else ():
                 waits[phase] = waits.get(phase, 0) | 1 << wait.id
         for event in events:
-            if event.joins:
+            if event.counts:
                 for phase in phases_of(reach, event) if reach is not None and not reach.undefined else waits:
                     rows[event.id] |= waits.get(phase, 0)
     return rows

@@ -10,6 +10,7 @@ from ptxmm.program import (
     ClusterBarrier,
     CopyArrive,
     Fence,
+    MbarrierTx,
     MbarrierWait,
     Order,
     Program,
@@ -26,15 +27,24 @@ def readings_that_may_differ(program: Program) -> tuple[str, ...]:
     """The readings whose definitions can say something else of a test than the default model's.
 
     Within one CTA a proxy fence is always the issuer's (R3), a completion always in scope (R9) and every arrival
-    morally strong to the next (R13), unless a restricted fence is on the path.
+    morally strong to the next (R13), unless a restricted fence is on the path. An `expect_tx` may end a phase (A8).
     """
-    kinds = {kind for thread in program.threads for statement in thread.body for kind in _kinds(statement)}
+    kinds = _kinds_of(program)
     ctas = {(t.place.kernel, t.place.device, t.place.cluster, t.place.cta) for t in program.threads}
     apart = len(ctas) > 1 or "window" in kinds
     fenced = {"fence", "bulk"} <= kinds
-    strict = apart and (fenced or {"wait", "completion"} <= kinds)
-    literal = fenced or "letter" in kinds or (apart and bool(kinds & {"bulk", "wait"}))
+    strict = "expect" in kinds or (apart and (fenced or {"wait", "completion"} <= kinds))
+    literal = fenced or bool(kinds & {"letter", "expect"}) or (apart and bool(kinds & {"bulk", "wait"}))
     return tuple(name for name, differs in ((STRICT, strict), (LITERAL, literal)) if differs)
+
+
+def properties_that_may_differ(program: Program) -> frozenset[str]:
+    """What is worth asking of the other readings: where a phase may never end, also hangs and undefined steps."""
+    return frozenset({"outcome", "race"} | ({"hang", "undefined"} if "expect" in _kinds_of(program) else set()))
+
+
+def _kinds_of(program: Program) -> set[str]:
+    return {kind for thread in program.threads for statement in thread.body for kind in _kinds(statement)}
 
 
 def _kinds(statement: Statement) -> tuple[str, ...]:
@@ -52,6 +62,8 @@ def _kinds(statement: Statement) -> tuple[str, ...]:
             return ("letter",)
         case MbarrierWait():
             return ("wait",)
+        case MbarrierTx(complete=False):
+            return ("expect",)
         case AsyncCopy(bulk=True):
             strong = statement.order is not Order.WEAK and statement.reduce is None
             return ("bulk", "completion", "letter") if strong else ("bulk", "completion")
@@ -61,7 +73,7 @@ def _kinds(statement: Statement) -> tuple[str, ...]:
 
 
 def with_readings(result: Result, others: list[Result]) -> Result:
-    """The result with a note on the readings whose outcome or races differ from its own.
+    """The result with a note on the readings whose answers differ from its own.
 
     >>> mine = Result("", "store", None, "ptx-9.4", verdict="forbidden")
     >>> with_readings(mine, [Result("", "store", None, LITERAL, verdict="allowed")]).notes
@@ -89,4 +101,8 @@ def _difference(mine: Result, other: Result) -> str:
         on = other.race.on
         words.append(f"race on {', '.join(on)}" if on else "no race")
         differs = differs or set(mine.race.on) != set(on)
+    for word, own, others in (("hang", mine.hang, other.hang), ("undefined", mine.undefined, other.undefined)):
+        if {own.verdict, others.verdict} == {"yes", "no"}:
+            words.append(word if others.verdict == "yes" else f"no {word}")
+            differs = True
     return ", ".join(words) if differs else ""

@@ -153,7 +153,7 @@ m.cat:1:20: error: no feature is called `alais`
 m.cat:1:11: error: not a ptxmm directive
   (* ptxmm: support alias *)
             ^^^^^^^
-  hint: write `(* ptxmm: supports FEATURE, … *)` or `(* ptxmm: hands-on *)`""",
+  hint: write `(* ptxmm: supports FEATURE, … *)`, `(* ptxmm: hands-on *)`, `(* ptxmm: expect-tx-ends-no-phase *)`""",
     'acyclic po\nshow "co"': """\
 m.cat:2:1: error: ptxmm does not support `show`
   show "co"

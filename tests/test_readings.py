@@ -62,7 +62,7 @@ def words(text: str) -> tuple[Word, ...]:
     >>> [str(word) for word in words("allowed, race on f, x, undefined")]
     ['allowed', 'race on f, x', 'undefined']
     """
-    parts = re.findall(r"race on [\w@]+(?:, (?!undefined|no )[\w@]+)*|[a-z]+(?: [a-z]+)?", text)
+    parts = re.findall(r"race on [\w@]+(?:, (?!undefined|hang|no )[\w@]+)*|[a-z]+(?: [a-z]+)?", text)
     return tuple(
         Word("race", tuple(part.removeprefix("race on ").split(", "))) if part.startswith("race on") else Word(part)
         for part in parts

@@ -97,6 +97,25 @@ IN_FLIGHT = {
         }
         exists (A.p == 1)
     """,
+    "bytes that are expected": """
+        .shared @ d0.c0.b0 .mbarrier m(1);
+        .shared @ d0.c0.b0 .mbarrier n(1);
+        thread A @ d0.c0.b0 {
+            mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m], 16;
+            mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [n], 16;
+            mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m];
+            mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [n];
+        }
+        thread B @ d0.c0.b0 {
+            mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 p, [m], 0;
+            if (p == 1) { mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [n], 16; }
+        }
+        thread C @ d0.c0.b0 {
+            mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 p, [n], 0;
+            if (p == 1) { mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [m], 16; }
+        }
+        exists (B.p == 1 && C.p == 1)
+    """,
 }
 CASES = [
     *(

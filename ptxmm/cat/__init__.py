@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ptxmm.cat.expand import Expander
 from ptxmm.cat.parse import parse
-from ptxmm.cat.source import LARGEST, Source, blank_comments, declared_features, says_hands_on
+from ptxmm.cat.source import EXPECT_ENDS_NOTHING, HANDS_ON, LARGEST, Source, blank_comments, declared_features, says
 from ptxmm.cat.support import inferred_features
 from ptxmm.cat.written import Claim, Define, Include
 from ptxmm.errors import InputError, Span, near
@@ -43,7 +43,7 @@ def read_model(name_or_path: str) -> Model:
     name = path.name.removesuffix(".cat")
     source = reading.first.text if reading.first else ""
     statements = tuple(reading.expander.statements)
-    return Model(name, title or name, statements, supports, str(path), source, hands_on=reading.hands_on)
+    return Model(name, title or name, statements, supports, str(path), source, reading.hands_on, reading.expect_ends)
 
 
 class _Reading:
@@ -53,6 +53,7 @@ class _Reading:
         self.expander = Expander()
         self.declared: frozenset[str] | None = None
         self.hands_on = False
+        self.expect_ends = True
         self.mentioned: set[str] = set()
         self.first: Source | None = None
         self._files = 0
@@ -63,7 +64,8 @@ class _Reading:
         self.first = self.first or source
         text, comments = blank_comments(source)
         declared = declared_features(source, comments)
-        self.hands_on |= says_hands_on(source, comments)
+        self.hands_on |= says(source, comments, HANDS_ON)
+        self.expect_ends &= not says(source, comments, EXPECT_ENDS_NOTHING)
         if declared is not None:
             self.declared = declared | (self.declared or frozenset())
         title, statements = parse(source, text)

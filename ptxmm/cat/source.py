@@ -14,7 +14,7 @@ _OUTSIDE = re.compile(r'"[^"\n]*"|//[^\n]*|\(\*')
 _INSIDE = re.compile(r"\(\*|\*\)")
 _DIRECTIVE = re.compile(r"\(\*\s*ptxmm:(.*)\*\)", re.DOTALL)
 _WORD = re.compile(r"[^\s,]+")
-HANDS_ON = "hands-on"
+HANDS_ON, EXPECT_ENDS_NOTHING = DECLARATIONS = "hands-on", "expect-tx-ends-no-phase"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def declared_features(source: Source, comments: tuple[tuple[int, int], ...]) -> 
         if directive := _DIRECTIVE.fullmatch(source.text[start:stop]):
             words = list(_WORD.finditer(directive.group(1)))
             offset = start + directive.start(1)
-            if [word.group() for word in words] == [HANDS_ON]:
+            if [word.group() for word in words] in [[said] for said in DECLARATIONS]:
                 continue
             if not words or words[0].group() != "supports":
                 first = words[0] if words else None
@@ -83,7 +83,7 @@ def declared_features(source: Source, comments: tuple[tuple[int, int], ...]) -> 
                 raise InputError(
                     "not a ptxmm directive",
                     at,
-                    f"write `(* ptxmm: supports FEATURE, … *)` or `(* ptxmm: {HANDS_ON} *)`",
+                    f"write {', '.join(f'`(* ptxmm: {said} *)`' for said in ('supports FEATURE, …', *DECLARATIONS))}",
                 )
             found = found or set()
             for word in words[1:]:
@@ -95,7 +95,7 @@ def declared_features(source: Source, comments: tuple[tuple[int, int], ...]) -> 
     return None if found is None else frozenset(found)
 
 
-def says_hands_on(source: Source, comments: tuple[tuple[int, int], ...]) -> bool:
-    """Whether `(* ptxmm: hands-on *)` stands in the file (`model.Model.hands_on`)."""
+def says(source: Source, comments: tuple[tuple[int, int], ...], declaration: str) -> bool:
+    """Whether a comment of the file declares this of the model (`model.Model.hands_on`, `.expect_ends`)."""
     found = (_DIRECTIVE.fullmatch(source.text[start:stop]) for start, stop in comments)
-    return any(directive.group(1).strip() == HANDS_ON for directive in found if directive)
+    return any(directive.group(1).strip() == declaration for directive in found if directive)

@@ -158,7 +158,7 @@ def complete(runner: Runner, late: Base, mark: Spot, size: int, start: int) -> N
         raise Undefined(f"completes on `{mark.object}`, which is in another CTA than its destination")
     runner.steps.append(
         late(
-            kind="A", mbarrier=mark, operation=Operation("bytes", bytes=-size), done=frozenset(done),
+            kind="A", mbarrier=mark, operation=Operation("complete", bytes=-size), done=frozenset(done),
             order=Order.RELEASE, scope=Scope.CLUSTER,
         )
     )  # fmt: skip

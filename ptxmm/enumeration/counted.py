@@ -13,11 +13,11 @@ TOKEN = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an operation does: `kind` is `init`, `inval`, `bytes`, `arrive`, `drop`, `more` or `wait`.
+    """What an operation does: `kind` is `init`, `inval`, `expect`, `complete`, `arrive`, `drop`, `more` or `wait`.
 
-    `count` arrivals, `bytes` more (or, negative, fewer) to come. `ends` is false for what cannot end a phase by itself:
-    an expect_tx, and an arrival that promises not to. A wait asks by `parity` or token, `asked`; one that `tries` may
-    fail too early; `tells` says that the thread goes on with the result.
+    `count` arrivals, `bytes` more (or, negative, fewer) to come. `ends` is false for an arrival that promises to end no
+    phase. A wait asks by `parity` or token, `asked`; one that `tries` may fail too early; `tells` says that the thread
+    goes on with the result.
     """
 
     kind: str
@@ -54,13 +54,17 @@ class Object:
 State = Object | None
 
 
-def apply(state: State, operation: Operation) -> State | str:
+def apply(state: State, operation: Operation, *, expect_ends: bool = True) -> State | str:
     """The object after an operation (None where it is no mbarrier), or why that is undefined.
+
+    With `expect_ends`, more bytes to come end a phase in which no arrival is pending, if nothing is then to come.
 
     >>> apply(Object(0, 1, 1), Operation("arrive", 1))
     Object(phase=1, needed=1, pending=1, bytes=0)
     >>> apply(Object(0, 1, 1, 16), Operation("arrive", 1))
     Object(phase=0, needed=1, pending=0, bytes=16)
+    >>> apply(Object(0, 1, 0, -16), Operation("expect", bytes=16))
+    Object(phase=1, needed=1, pending=1, bytes=0)
     >>> apply(None, Operation("wait"))
     'uses an object that is no mbarrier'
     """
@@ -90,6 +94,8 @@ def apply(state: State, operation: Operation) -> State | str:
     if abs(after.bytes) > MOST_COUNT:
         return "makes the transaction count too large"
     over = after.pending == 0 and after.bytes == 0
-    if not operation.ends:
-        return "ends a phase with .noComplete" if over and operation.kind != "bytes" else after
+    if over and not operation.ends:
+        return "ends a phase with .noComplete"
+    if operation.kind == "expect" and not expect_ends:
+        return after
     return Object(after.phase + 1, after.needed, after.needed) if over else after

@@ -28,10 +28,7 @@ SETS_OF_STEPS: dict[str, Callable[[Step], bool]] = {
 
 def arrives(step: Step) -> bool:
     """Whether an operation is an arrival, or the completion of bytes."""
-    operation = step.operation
-    return operation is not None and (
-        operation.kind in ("arrive", "drop") or (operation.kind == "bytes" and operation.ends)
-    )
+    return step.operation is not None and step.operation.kind in ("arrive", "drop", "complete")
 
 
 def window(step: Step) -> str | None:

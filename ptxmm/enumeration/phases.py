@@ -43,8 +43,8 @@ def on_mbarrier(runner: Runner, item: OnMbarrier, base: Base) -> None:
         case MbarrierInval():
             step = base(operation=Operation("inval"))
         case MbarrierTx():
-            size = -value(item.bytes) if item.complete else value(item.bytes)
-            step = base(operation=Operation("bytes", bytes=size, ends=item.complete), scope=item.scope)
+            kind, size = ("complete", -value(item.bytes)) if item.complete else ("expect", value(item.bytes))
+            step = base(operation=Operation(kind, bytes=size), scope=item.scope)
         case MbarrierArrive():
             expected = value(item.expect) if item.expect is not None else 0
             kind, detailed = "drop" if item.drop else "arrive", runner.tokens.detailed and not item.completes

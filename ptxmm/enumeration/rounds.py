@@ -18,6 +18,7 @@ from ptxmm.enumeration.rows import Pairs, Rows, mask
 from ptxmm.enumeration.skeleton import Event, Skeleton
 
 MOST_ORDERS = 40_000
+OF_A_PHASE = ("arrive", "drop", "expect", "complete")
 Place = tuple[str, int]
 Phase = tuple[int, int]
 
@@ -81,10 +82,11 @@ class Rounds:
 NO_ROUNDS = Rounds()
 
 
-def rounds(skeleton: Skeleton, *, told_apart: bool, followed: bool) -> Iterator[Rounds]:
+def rounds(skeleton: Skeleton, *, told_apart: bool, followed: bool, expect_ends: bool) -> Iterator[Rounds]:
     """Every meaning that the orders of the operations on the mbarriers of a candidate can have.
 
-    With `followed`, it matters which operation finds what another left, with `told_apart` the order itself.
+    With `followed`, it matters which operation finds what another left, with `told_apart` the order itself;
+    `expect_ends` is what the model says (`Model.expect_ends`).
     """
     groups: dict[Place, list[Event]] = {}
     for event, step in skeleton.steps():
@@ -94,7 +96,7 @@ def rounds(skeleton: Skeleton, *, told_apart: bool, followed: bool) -> Iterator[
     if not groups:
         yield NO_ROUNDS
         return
-    each = [list(Orders(skeleton, group, told_apart, followed).rounds()) for group in groups.values()]
+    each = [list(Orders(skeleton, group, told_apart, followed, expect_ends).rounds()) for group in groups.values()]
     for chosen in product(*each):
         yield Rounds(chosen, waits)
 
@@ -114,6 +116,7 @@ class Orders:
     events: list[Event]
     told_apart: bool
     followed: bool
+    expect_ends: bool
     found: dict[tuple[object, ...], list[tuple[tuple[int, ...], frozenset[int]]]] = field(default_factory=dict)
     before: dict[int, int] = field(default_factory=dict)
     count: int = 0
@@ -151,7 +154,7 @@ class Orders:
                 continue
             then, now = [*order, event], placed | 1 << event.id
             operation = operation_of(event)
-            after = None if undefined else apply(state, operation)
+            after = None if undefined else apply(state, operation, expect_ends=self.expect_ends)
             if (undefined or state is None) and operation.kind == "wait" and event.value:
                 continue
             if isinstance(after, str):
@@ -188,10 +191,9 @@ class Orders:
         if self.count > MOST_ORDERS:
             raise GaveUp("the operations on an mbarrier have too many orders to enumerate")
         kinds = {event.id: operation_of(event).kind for event in order}
-        arrivals = [e for e in order if kinds[e.id] in ("arrive", "drop", "bytes") and turns(operation_of(e))]
         phase = frozenset(
             (a.id, w.id) for w in order if kinds[w.id] == "wait" and w.value
-            for a in arrivals if a.id in phases and phases[a.id] == phases.get(w.id)
+            for a in order if kinds[a.id] in OF_A_PHASE and a.id in phases and phases[a.id] == phases.get(w.id)
         )  # fmt: skip
         following, changes = set(), list[int]()
         for event in order:
@@ -207,11 +209,6 @@ class Orders:
         )  # fmt: skip
         key = (phase, frozenset(following if self.followed else ()), undefined, ids if self.told_apart else ())
         self.found.setdefault(key, []).append((ids, last))
-
-
-def turns(operation: Operation) -> bool:
-    """Whether an operation arrives or completes bytes, so that a wait for its phase waits for it."""
-    return operation.kind != "bytes" or operation.ends
 
 
 def phase_of(event: Event, operation: Operation, state: Object, lives: int) -> dict[int, Phase]:

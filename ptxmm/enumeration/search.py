@@ -165,7 +165,8 @@ class Search:
     def turns(self, skeleton: Skeleton) -> Iterator[Rounds]:
         """What the orders of operations on mbarriers may mean."""
         told_apart = self.rules.after_mbarriers is None
-        for one in rounds(skeleton, told_apart=told_apart, followed=self.rules.follows_mbarriers):
+        followed, ends = self.rules.follows_mbarriers, self.model.expect_ends
+        for one in rounds(skeleton, told_apart=told_apart, followed=followed, expect_ends=ends):
             self.budget.look()
             yield one
 

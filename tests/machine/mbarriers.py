@@ -74,9 +74,9 @@ def more(memory: Memory, address: int) -> None:
 
 
 def expect(memory: Memory, address: int, size: int) -> None:
-    """`mbarrier.expect_tx`: it ends no phase."""
+    """`mbarrier.expect_tx`."""
     state = State.of(memory.load(address, 64))
-    memory.store(address, 64, replace(state, bytes=state.bytes + size).word)
+    _end(memory, address, replace(state, bytes=state.bytes + size))
 
 
 def complete(memory: Memory, address: int, size: int) -> None:
