@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ptxmm.arith import Type
 from ptxmm.errors import InputError
+from ptxmm.program import Assign, Binary, Const, Reg, Select
 from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read
 
@@ -82,6 +84,22 @@ def test_a_word_of_another_language_is_told_in_this_one(line: str, word: str, hi
     found = error(code(line))
     assert found.at.source[found.at.column - 1 :].startswith(word)
     assert hint in found.hint
+
+
+@pytest.mark.parametrize(("expression", "operator"), [
+    ("h / h", "/"), ("h % h", "%"), ("h & h", "&"), ("h ^ h", "^"), ("h << 1", "<<"), ("~h", "~"), ("popc(h)", "popc"),
+    ("div.f32(h, h)", "/"), ("xor.f16x2(1, 2)", "^"),
+])  # fmt: skip
+def test_operators_of_integers_are_refused_for_floating_numbers(expression: str, operator: str) -> None:
+    message = error(code(f".reg .f32 h = 1.5; r = {expression};")).message
+    assert message.startswith(f"`{operator}` is of integers, and this is `.f")
+
+
+def test_minus_zero_is_no_truth() -> None:
+    (program,) = read(code("ld.f32 h, [x]; p = !h; v = h ? 1 : 2;").replace(".u32 x;", ".f32 x = -0.0;"), "t.lit")
+    same, chosen = (one.value for one in program.threads[0].body if isinstance(one, Assign))
+    assert same == Binary("==", Reg("h"), Const(0), Type("f", 32))
+    assert chosen == Select(Binary("!=", Reg("h"), Const(0), Type("f", 32)), Const(1), Const(2))
 
 
 def test_an_error_after_a_substitution_points_at_the_cell() -> None:

@@ -31,7 +31,7 @@ def needed(op: str, type_: Type) -> Requirement:
     """The smallest PTX version and target that have the instruction of an operator.
 
     >>> needed("<", Type("bf", 16)), needed("<", Type("f", 16))
-    (((7, 8), 90), ((7, 0), 70))
+    (((7, 8), 90), ((6, 0), 70))
     """
     return NEEDED.get((str(type_), op), LEAST)
 
@@ -49,10 +49,10 @@ def signed(type_: Type) -> Type:
 
 
 def mnemonic(op: str, type_: Type) -> str:
-    """The mnemonic of an operator with one or two operands.
+    """The mnemonic of an operator with two operands.
 
-    >>> mnemonic("!=", Type("f", 32)), mnemonic(">>", Type("s", 8)), mnemonic("~", Type("u", 64))
-    ('setp.neu.f32', 'shr.s16', 'not.b64')
+    >>> mnemonic("!=", Type("f", 32)), mnemonic(">>", Type("s", 8)), mnemonic("|", Type("u", 64))
+    ('setp.neu.f32', 'shr.s16', 'or.b64')
     """
     bits = computed(type_)
     kind = str(type_) if type_.floating else f"{'s' if type_.signed else 'u'}{bits}"

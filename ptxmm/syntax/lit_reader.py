@@ -11,7 +11,20 @@ from ptxmm.program import Addr, Binary, Const, Expr, Select, Unary
 from ptxmm.syntax.lit_spellings import complaint
 from ptxmm.syntax.lit_text import Source
 from ptxmm.syntax.lit_tree import Node
-from ptxmm.syntax.lit_values import EXACT, ONE, TWO, TYPES, WIDEST, Value, bits_of, extended, number, plain, settle
+from ptxmm.syntax.lit_values import (
+    EXACT,
+    ONE,
+    TWO,
+    TYPES,
+    WIDEST,
+    Value,
+    bits_of,
+    extended,
+    number,
+    plain,
+    settle,
+    whole,
+)
 
 DEEPEST = 200
 SMALL = 16
@@ -58,6 +71,10 @@ class Reader:
     def _settle(self, value: Value, type_: Type, node: Node) -> Expr:
         return value.expr if self.lenient else settle(self.source, value, type_, node)
 
+    def _whole(self, node: Node, op: str, type_: Type) -> None:
+        if not self.lenient:
+            whole(self.source, node, op, type_)
+
     def truth(self, value: Value) -> Expr:
         """A value as a predicate: whether it is not zero."""
         if value.type == PRED:
@@ -83,11 +100,14 @@ class Reader:
             return self._negated(node, op, value)
         type_ = plain(value.type or U32)
         type_ = U32 if type_ == PRED else type_
+        self._whole(node, op, type_)
         return Value(Unary(op, value.expr, type_), value.type and type_)
 
     def _not(self, value: Value) -> Value:
         if isinstance(value.expr, Const) and value.type is None:
             return Value(Const(int(not value.expr.value)), PRED)
+        if value.type is not None and value.type.floating:
+            return Value(Binary("==", value.expr, Const(0), value.type), PRED)
         return Value(Unary("!", value.expr, plain(value.type or U32)), PRED)
 
     def _negated(self, node: Node, op: str, value: Value) -> Value:
@@ -120,11 +140,13 @@ class Reader:
         if op in ("<<", ">>"):
             type_ = plain(left.type or U32)
             type_ = U32 if type_ == PRED else type_
+            self._whole(node, op, type_)
             shifted = self._settle(left, type_, node.args[0])
             return Value(Binary(op, shifted, self._settle(right, U32, node.args[1]), type_), type_)
         type_, a, b = self.join(node, left, right)
         if type_ is PRED and op not in COMPARISONS and op not in "&|^":
             type_ = U32
+        self._whole(node, op, type_)
         compared = op in COMPARISONS
         return Value(Binary(op, a, b, type_), PRED if compared else type_ if left.type or right.type else None)
 
@@ -228,11 +250,13 @@ class Reader:
         if name == "lnot" or (name == "not" and values[0].type == PRED):
             return self._not(values[0])
         type_ = plain(values[0].type or U32)
+        self._whole(node, spelled.text, type_)
         return Value(Unary(spelled.text, self._settle(values[0], type_, node.args[0]), type_), type_)
 
     def _typed_call(self, node: Node, name: str, type_: Type, values: list[Value]) -> Value:
         """`lt.s32(a, b)`: the operator at exactly this type."""
         op = TWO.get(name) or ONE[name]
+        self._whole(node, op, type_)
         shift = op in ("<<", ">>")
         args = [
             self._settle(value, U32 if shift and i else type_, arg)

@@ -22,6 +22,8 @@ TWO = {
 ONE = {"neg": "-", "not": "~", "lnot": "!", "popc": "popc", "abs": "abs", "lane": "lane"}
 FLOAT_BITS = {32: "0f", 64: "0d"}
 EXACT = {"+", "-", "*", "&", "|", "^", "<<", ">>"}
+WHOLE = {"/", "%", "&", "|", "^", "<<", ">>", "~", "popc"}
+"""Operators of integers alone; PTX divides floating numbers too, and ptxmm does not."""
 
 
 class Value(NamedTuple):
@@ -93,6 +95,13 @@ def no_integer(source: Source, value: Value, type_: Type, node: Node) -> None:
     shown = f"`{number}.0` or `{bits}`" if value.decimal else f"`{bits}`"
     message = f"`{source.text[node.start : node.end]}` is an integer, and this instruction is of type `.{type_}`"
     raise source.error(message, node.start, node.end, f"write {shown}")
+
+
+def whole(source: Source, node: Node, op: str, type_: Type) -> None:
+    """Insist that what an operator of integers is applied to is one."""
+    if op in WHOLE and type_.floating:
+        hint = f"of `.{type_}` there are `+`, `-`, `*`, `min`, `max`, `abs` and comparisons"
+        raise source.error(f"`{op}` is of integers, and this is `.{type_}`", node.start, node.end, hint)
 
 
 def floating(bits: int, type_: Type) -> str:
