@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
@@ -46,6 +46,7 @@ class Loaded:
     large: bool = False
     held: bool = False
     open: bool = True
+    declared: dict[int, z3.FuncDeclRef] = field(default_factory=dict)
 
     def check(self, names: Sequence[str], deadline: Deadline, *, briefly: bool = False, core: bool = False) -> Truth:
         """Whether the constraints and the named literals hold together.
@@ -80,8 +81,21 @@ class Loaded:
 
     def assignment(self, variables: Sequence[int]) -> dict[int, bool]:
         """The numbered variables in the assignment that the last check found; those it leaves open are False."""
-        model, context = self.solver.model(), self.solver.ctx
-        return {number: z3.is_true(model[z3.Bool(f"{self.prefix}v{number}", context)]) for number in variables}
+        context, model = self.solver.ctx.ref(), self.solver.model()
+        found = {}
+        for number in variables:
+            value = z3.Z3_model_get_const_interp(context, model.model, self._declared(number).ast)
+            found[number] = bool(value) and z3.Z3_get_bool_value(context, value) == z3.Z3_L_TRUE
+        return found
+
+    def _declared(self, number: int) -> z3.FuncDeclRef:
+        """The declaration of a variable, as Z3's C interface has it, which is many times faster than z3py's."""
+        if number not in self.declared:
+            context = self.solver.ctx
+            name = z3.Z3_mk_string_symbol(context.ref(), f"{self.prefix}v{number}")
+            made = z3.Z3_mk_func_decl(context.ref(), name, 0, None, z3.BoolSort(context).ast)
+            self.declared[number] = z3.FuncDeclRef(made, context)
+        return self.declared[number]
 
     def core(self) -> frozenset[str]:
         """The named literals that the last check could not have together, where it was asked for a core."""

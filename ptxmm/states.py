@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ptxmm import evidence, execution
 from ptxmm.conflicts import may_mix, race_pairs
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode
 from ptxmm.errors import Undecided, Unsupported
-from ptxmm.events import Ending, asked_leaves, final_leaves
+from ptxmm.events import Ending, asked_leaves
+from ptxmm.formula import Lit
 from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Expr, FinalMem, FinalReg, Program
@@ -59,29 +61,43 @@ class Reached:
     why: str = ""
 
 
-def reached(
-    program: Program,
-    model: Model,
-    options: Options,
-    wanted: Sequence[Mapping[Leaf, int]],
-    formulas: Sequence[Expr] = (),
-) -> list[Reached]:
-    """Whether the model allows final states that have given values, and then final states in which formulas hold.
+Question = tuple[tuple[Leaf, int], ...] | Expr
+"""A final state, as the values in it, or a formula that holds in some."""
 
-    Each "allowed" is an execution that was checked without the solver. Raises Unsupported or Undecided, as `encode`.
+
+class Asking:
+    """Questions about the final states of a test, in which all that is `shown` may be named.
+
+    The test is encoded once, when the first of them is put: that raises Unsupported or Undecided, as `encode`.
     """
-    named = [leaf for formula in formulas for leaf in final_leaves(formula)]
-    encoding = _encoded(program, model, options, [*(leaf for one in wanted for leaf in one), *named])
-    finals, logic = encoding.finals, encoding.formulas
-    goals = [logic.conj([finals.leaf(leaf).get(value, -1) for leaf, value in one.items()]) for one in wanted]
-    goals += [finals.truth(formula) for formula in formulas]
-    keep = [finals.truth(program.filter)] if program.filter is not None else []
-    found = list(ask(encoding, {f"s{i}": goal for i, goal in enumerate(goals)}, [-encoding.bad, *keep]).values())
-    for goal, one in zip(goals, found, strict=True):
-        if one.assignment is not None and not execution.concrete(encoding, one.assignment).true(goal):
-            raise execution.Inconsistent("the execution that was found does not reach the final state")
-    doubt = _doubt(encoding, options) if any(one.truth is Truth.UNSAT for one in found) else ""
-    return [_reached(one, doubt) for one in found]
+
+    def __init__(self, program: Program, model: Model, options: Options, shown: Iterable[Leaf]) -> None:
+        self.program, self.model, self.options, self.shown = program, model, options, tuple(shown)
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return _encoded(self.program, self.model, self.options, self.shown)
+
+    @cached_property
+    def _doubt(self) -> str:
+        return _doubt(self._encoding, self.options)
+
+    def reached(self, questions: Sequence[Question]) -> list[Reached]:
+        """Whether the model allows such final states; each "allowed" is an execution that was checked without Z3."""
+        encoding, filtered = self._encoding, self.program.filter
+        keep = [encoding.finals.truth(filtered)] if filtered is not None else []
+        goals = {f"s{number}": self._goal(question) for number, question in enumerate(questions)}
+        found = ask(encoding, goals, [-encoding.bad, *keep])
+        for name, one in found.items():
+            if one.assignment is not None and not execution.concrete(encoding, one.assignment).true(goals[name]):
+                raise execution.Inconsistent("the execution that was found does not reach the final state")
+        return [_reached(one, self._doubt if one.truth is Truth.UNSAT else "") for one in found.values()]
+
+    def _goal(self, question: Question) -> Lit:
+        finals = self._encoding.finals
+        if not isinstance(question, tuple):
+            return finals.truth(question)
+        return self._encoding.formulas.conj([finals.leaf(leaf).get(value, -1) for leaf, value in question])
 
 
 def _reached(one: Found, doubt: str) -> Reached:

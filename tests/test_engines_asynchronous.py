@@ -33,7 +33,7 @@ from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.report.text import Standing, standing
 from ptxmm.request import Request
-from ptxmm.states import columns, enumerate_states, reached
+from ptxmm.states import Asking, columns, enumerate_states
 from ptxmm.syntax.lit import read
 from ptxmm.verdict import Answer, Result
 
@@ -325,7 +325,7 @@ def test_every_element_that_is_shown_of_a_long_copy_is_what_was_copied(copy: str
     (ours,) = enumerate_states(program, model("ptx-9.4"), ASKED).states
     (theirs,) = enumeration.outcomes(program, model("ptx-9.4"), ASKED).states
     assert ours.values == theirs.values
-    state = dict(zip(columns(program), ours.values, strict=True))
-    assert [v.verdict for v in reached(program, model("ptx-9.4"), ASKED, [state, dict.fromkeys(state, 99)])] == [
-        "allowed", "forbidden",
-    ]  # fmt: skip
+    leaves = columns(program)
+    state, other = tuple(zip(leaves, ours.values, strict=True)), tuple((leaf, 99) for leaf in leaves)
+    asking = Asking(program, model("ptx-9.4"), ASKED, leaves)
+    assert [one.verdict for one in asking.reached([state, other])] == ["allowed", "forbidden"]

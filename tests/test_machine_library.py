@@ -16,7 +16,7 @@ from ptxmm.gpu.columns import columns
 from ptxmm.gpu.log import Counted
 from ptxmm.options import Options
 from ptxmm.program import Program
-from ptxmm.states import reached
+from ptxmm.states import Asking
 from ptxmm.syntax import read_programs
 
 LIBRARY = Path(__file__).parent.parent / "litmus"
@@ -57,9 +57,10 @@ def as_stated(program: Program, counted: Counted) -> None:
 
 def allowed(program: Program, counted: Counted) -> None:
     """The model allows each final state that was seen."""
-    states = [dict(zip(columns(program), outcome.values, strict=True)) for outcome in counted.outcomes]
+    leaves = columns(program)
+    states = [tuple(zip(leaves, outcome.values, strict=True)) for outcome in counted.outcomes]
     try:
-        found = reached(program, model(DEFAULT), Options(), states)
+        found = Asking(program, model(DEFAULT), Options(), leaves).reached(states)
     except Unsupported:
         return
     assert {one.verdict for one in found} <= {"allowed", "unknown"}

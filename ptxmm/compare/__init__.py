@@ -16,6 +16,7 @@ import time
 from dataclasses import replace
 
 from ptxmm.compare.asked import asked_of, of_controls, verdict
+from ptxmm.compare.deciding import only_asked
 from ptxmm.compare.hanging import GIVEN_UP, error_sentence, hang_sentence, hanging, undefined, unended
 from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
 from ptxmm.compare.standing import Comparison, Hanging, Seen, Standing
@@ -24,7 +25,7 @@ from ptxmm.gpu.log import Run, kinds
 from ptxmm.gpu.statistics import Rate, exercised, rate_of, sentence, together
 from ptxmm.model import Model
 from ptxmm.options import Options
-from ptxmm.program import Hardware, Program, Quantifier
+from ptxmm.program import Program, Quantifier
 from ptxmm.request import unforeseen
 from ptxmm.states import Reached
 from ptxmm.syntax import lit
@@ -92,7 +93,7 @@ def _states(program: Program, ran: list[Run], model: Model, options: Options, fo
     leaves = named(program, ran)
     states = seen_states(program, leaves, ran)
     told, asked = asked_of(program, model, options, leaves, states)
-    of_control, control_verdict = of_controls(ran, model, options, leaves, told)
+    of_control, control_verdict = of_controls(ran, program, model, options, leaves, told, asked)
     judged = replace(
         found,
         verdict=verdict(program, asked),
@@ -145,11 +146,7 @@ def since(result: Comparison, runs: tuple[Run, ...], present: Program | None) ->
 
 def _same(run: Run, present: Program) -> bool:
     (ran,) = lit.read(run.text, run.path)
-    return _asked_only(ran) == _asked_only(present)
-
-
-def _asked_only(program: Program) -> Program:
-    return replace(program, path="", purpose="", expects=(), hardware=Hardware())
+    return only_asked(ran) == only_asked(present)
 
 
 def _stand(program: Program, asked: Reached | None, ran: list[Run], found: Comparison) -> Comparison:
