@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from building import model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from random_asynchronous import ARRIVALS, LOAD, WAITS, Scene, asynchronous
 
-from ptxmm import check, enumeration, states
+from ptxmm import check, encode, enumeration, states
 from ptxmm.batch import Piece, decide
 from ptxmm.options import Options
 from ptxmm.program import Program
@@ -144,6 +146,63 @@ def test_the_phases_of_some_two_threads_are_those_of_the_text(
     ask: Check, list_all: All, one: Thread, other: Thread, count: int, reading: str
 ) -> None:
     agrees(ask, list_all, (one, other), count, reading)
+
+
+# --- with data, copies and two mbarriers -----------------------------------------------------------------------------
+
+EXPECT, COMPLETE = OPERATIONS["expect"], OPERATIONS["complete"]
+EARLY = f"{COMPLETE} mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m];"
+BESIDE = tuple(move.replace("[m]", "[n]") for move in (EXPECT, EARLY, ARRIVALS[0], WAITS[0]))
+SCENE = Scene(
+    """.shared @ d0.c0.b0 .mbarrier m({count});
+    .shared @ d0.c0.b0 .mbarrier n(1);
+    .shared @ d0.c0.b0 .u32 s[4];
+    .shared @ d0.c0.b0 .u32 x;
+    .global .u32 g[4] = {{1, 0, 0, 0}};""",
+    ("d0.c0.b0", "d0.c0.b0", "d0.c0.b0"),
+    (
+        EXPECT, EXPECT, EXPECT, COMPLETE, EARLY, EARLY, *ARRIVALS, *WAITS[:3], *BESIDE, LOAD,
+        "mbarrier.arrive.shared::cta.b64 t, [m]; await mbarrier.try_wait.shared::cta.b64 [m], t;",
+        "mbarrier.test_wait.parity.shared::cta.b64 r, [m], 0;", "mbarrier.test_wait.parity.shared::cta.b64 r, [m], 1;",
+        "st.weak.shared::cta.u32 [x], 1;", "ld.weak.shared::cta.u32 r, [x];", "ld.weak.shared::cta.u32 r, [s];",
+        "fence.acq_rel.cta;",
+    ),
+    ("x",),
+)  # fmt: skip
+EVERYTHING = Options(frozenset({"outcome", "race", "hang", "undefined"}), bound=2, timeout=20.0)
+
+
+def verdicts(found: Result) -> tuple[str, ...]:
+    return found.verdict, found.race.verdict, found.hang.verdict, found.undefined.verdict
+
+
+def both_agree(program: Program, reading: str) -> None:
+    mine, other = (verdicts(engine.check(program, model(reading), EVERYTHING)) for engine in (check, enumeration))
+    assert all(one == two or "unknown" in (one, two) for one, two in zip(mine, other, strict=True)), (mine, other)
+
+
+@settings(QUIET, max_examples=20, derandomize=True)
+@given(asynchronous((SCENE,), 4), some.sampled_from(list(ENDS)))
+def test_both_engines_agree_where_bytes_come_before_they_are_expected(program: Program, reading: str) -> None:
+    both_agree(program, reading)
+
+
+@pytest.mark.slow
+@settings(QUIET, max_examples=1500)
+@given(asynchronous((SCENE,), 6), some.sampled_from(list(ENDS)))
+def test_both_engines_agree_on_many_tests_with_early_bytes(program: Program, reading: str) -> None:
+    both_agree(program, reading)
+
+
+@pytest.mark.slow
+@settings(QUIET, max_examples=1000)
+@given(asynchronous((SCENE,), 7), some.sampled_from(["ptx-9.4", "ptx-9.4-strict"]))
+def test_one_order_of_operations_has_the_verdicts_of_all_where_an_expect_tx_may_be_the_last(
+    program: Program, reading: str
+) -> None:
+    mine = verdicts(check.check(program, model(reading), EVERYTHING))
+    with patch.object(encode, "after_operations", return_value=None):
+        assert mine == verdicts(check.check(program, model(reading), EVERYTHING))
 
 
 # --- what a user is told ---------------------------------------------------------------------------------------------
