@@ -124,7 +124,10 @@ class _Search:
         return self.reach
 
     def _step(self, progress: Progress, state: State, turns: Turns, number: int) -> list[Point]:
-        """Where the next operation of a lane leads; `turns` are where the lanes were as the last two phases ended."""
+        """Where the next operation of a lane leads; `turns` are where the lanes were as the last two phases ended.
+
+        A wait leaves what it finds, also where PTX leaves undefined what it says.
+        """
         lane, place = self.lanes.each[number], progress[number]
         if place == len(lane.events):
             return []
@@ -138,13 +141,16 @@ class _Search:
         if any(progress[n] < k for n, k in self.lanes.needs[event.id]):
             return found
         after = step(state, event.operation or Operation("wait"))
+        undefined = isinstance(after, str)
+        if event.waits:
+            after = state
         asked = next(iter(event.asked)) if len(event.asked) == 1 else None
         passed = asked is not None and passes(state, asked, parity=event.parity)
         stuck = event.blocking and asked is not None and not passed
         if stuck and state.valid and 0 not in event.table:
             return found
         self._note(progress, number, state)
-        self.reach.undefined |= isinstance(after, str)
+        self.reach.undefined |= undefined
         if event.blocking and asked is not None and passed:
             nothing = (progress, progress)
             self.windows[event.id].append(turns if event.parity or phase_of(asked) == state.phase - 1 else nothing)

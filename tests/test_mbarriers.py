@@ -92,6 +92,19 @@ def test_no_wait_succeeds_where_there_is_no_mbarrier(
     assert (result.hang.verdict, result.undefined.verdict) == ("yes", "no")
 
 
+@pytest.mark.parametrize("engine", [check, enumeration.check], ids=["z3", "enumeration"])
+def test_a_test_of_what_is_no_mbarrier_is_undefined_whatever_its_thread_does_there_afterwards(
+    engine: Callable[[Program, Model, Options], Result], tmp_path: Path
+) -> None:
+    text = """ptx gone .shared @ d0.c0.b0 .mbarrier m(1);
+        thread A @ d0.c0.b0 {
+            mbarrier.inval.shared::cta.b64 [m];
+            mbarrier.test_wait.parity.shared::cta.b64 p, [m], 0;
+            mbarrier.arrive.shared::cta.b64 _, [m];
+        }"""
+    assert engine(read(text, tmp_path), MODEL, EVERYTHING).undefined.verdict == "yes"
+
+
 ELECTED = """ptx elected
 .shared @ d0.c0.b0 .mbarrier m(1);
 .shared @ d0.c0.b0 .u32 x;
