@@ -18,9 +18,12 @@ from random_asynchronous import ARRIVALS, LOAD, WAITS, Scene, asynchronous
 
 from ptxmm import check, encode, enumeration, states
 from ptxmm.batch import Piece, decide
+from ptxmm.cat import read_model
 from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.request import Request
+from ptxmm.resources import models_dir
+from ptxmm.syntax import read_programs
 from ptxmm.syntax.lit import read
 from ptxmm.verdict import Outcomes, Result
 
@@ -213,3 +216,14 @@ def test_who_relies_on_an_expect_tx_that_ends_a_phase_is_told_so() -> None:
     (mine,) = [result for result in found if isinstance(result, Result) and result.model == "ptx-9.4"]
     assert mine.hang.verdict == "no"
     assert mine.notes == ("depends on the reading: hang under ptx-9.4-strict, ptx-9.4-literal",)
+
+
+@pytest.mark.parametrize("engine", [check.check, enumeration.check], ids=["z3", "enumeration"])
+@pytest.mark.parametrize(("said", "hang"), [("", "no"), ("(* ptxmm: expect-tx-ends-no-phase *)", "yes")])
+def test_a_model_says_itself_whether_an_expect_tx_ends_a_phase(
+    engine: Check, said: str, hang: str, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.cat"
+    own.write_text(f"{(models_dir() / 'ptx-9.4.cat').read_text()}\n{said}\n")
+    (program,) = (test for test in read_programs(LIBRARY / "late-expect.lit") if test.variant == "in-two-parts")
+    assert engine(program, read_model(str(own)), EVERYTHING).hang.verdict == hang
