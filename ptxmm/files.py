@@ -32,6 +32,8 @@ def read_text(
         raise InputError(f"cannot read the file: {_said(failed)}", start) from None
     if len(data) > largest:
         raise InputError(f"the file is too large: more than {largest >> 20} MiB", start)
+    if compressed and data.startswith(GZIP):
+        raise InputError(f"this {what} is compressed by gzip twice", start, "unpack it once, as by `gunzip`")
     return _decoded(data, what, start, otherwise).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 from building import model
-from runs import Seen, counted, mp, ran
+from runs import MP, Seen, counted, mp, ran
 
 from ptxmm.compare import Comparison, Standing, by_test, compare
 from ptxmm.gpu.controls import controls
-from ptxmm.gpu.log import Run
+from ptxmm.gpu.log import Control, Run
 from ptxmm.options import Options
 from ptxmm.program import Addr, Program
 from ptxmm.states import enumerate_states
@@ -125,16 +125,37 @@ def test_a_control_that_does_what_its_own_model_forbids_is_a_finding() -> None:
         replace(ran(mp("release"), STRONG), columns=("B.r0",), types=("u32",)),
         replace(ran(mp("release"), STRONG), counted=replace(counted(mp("release"), STRONG), instances=5)),
         ran(mp("relaxed"), STRONG, control=(mp("release"), STRONG)),
+        replace(ran(mp("release"), STRONG), types=("u32", "s8")),
+        replace(ran(mp("release"), STRONG), test="LB"),
+        replace(ran(mp("release"), STRONG), variant=""),
+        replace(ran(mp("release"), STRONG), condition="exists (B.r0 == 7)"),
+        replace(ran(mp("release"), STRONG), counted=replace(counted(mp("release"), STRONG), groups=10**10)),
+        replace(ran(mp("release"), STRONG), counted=replace(counted(mp("release"), STRONG), squares=1)),
+        replace(ran(mp("release"), STRONG), text=f"{MP}\n"),
+        replace(
+            ran(mp("release"), STRONG, control=(RELAXED, WEAK)),
+            control=Control(change="relaxed", text=f"{MP}\n", counted=counted(mp("relaxed"), WEAK)),
+        ),
     ],
     ids=[
         "a column that is not there",
         "more values than columns",
         "counts that do not add up",
         "a control that is stronger",
+        "a column of another type",
+        "the text of another test",
+        "the text of another variant",
+        "another condition than the text's",
+        "more groups than instances",
+        "squares of states in which the condition does not hold",
+        "a text of two tests",
+        "a control of two tests",
     ],
 )
 def test_a_log_that_contradicts_itself_is_no_evidence(run: Run) -> None:
-    assert compared(run).standing is Standing.BROKEN
+    found = compared(run)
+    assert found.standing is Standing.BROKEN
+    assert "mistake in ptxmm" not in found.told
 
 
 def test_what_a_log_says_of_the_condition_is_computed_again() -> None:

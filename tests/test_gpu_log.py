@@ -101,6 +101,9 @@ def test_counts_add_up_or_not() -> None:
         (to_line(RUN).replace("ptx MP", "ptx LB"), "hash differs"),
         (to_line(RUN).replace('"seed"', '"sead"'), "no line of a log"),
         (to_line(RUN).replace('"gpus":1', '"gpus":0'), "no line of a log"),
+        (to_line(RUN)[:-1] + ',"test":"another"}', "no line of a log"),
+        (to_line(RUN).replace('"outcomes":[{', '"outcomes":[{"count":1,'), "no line of a log"),
+        (to_line(replace(RUN, seconds=-0.5)), "no line of a log"),
         (to_line(replace(RUN, counted=None)), "no line of a log"),
         (to_line(replace(RUN, hung="a launch did not end")), "no line of a log"),
         (to_line(replace(RUN, counted=None, skipped="so", failed="a launch failed")), "no line of a log"),
@@ -110,6 +113,12 @@ def test_counts_add_up_or_not() -> None:
 def test_what_is_no_log_is_refused_with_its_place(line: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
         from_line(line, HERE)
+
+
+def test_a_log_of_another_format_says_which_version_reads_it() -> None:
+    with pytest.raises(InputError) as caught:
+        from_line(to_line(replace(RUN, format=7, ptxmm="9.1")), HERE)
+    assert caught.value.hint == "ptxmm 9.1 wrote it, and reads it"
 
 
 def test_a_log_may_be_larger_than_a_test(tmp_path: Path) -> None:
@@ -126,6 +135,9 @@ def test_a_compressed_log_that_is_cut_damaged_endless_or_no_file_is_refused(
         log.write_bytes(data)
         with pytest.raises(InputError, match="it is not a whole log compressed by gzip"):
             list(read_log(log))
+    log.write_bytes(gzip.compress(whole))
+    with pytest.raises(InputError, match="this log is compressed by gzip twice"):
+        list(read_log(log))
     monkeypatch.setattr("ptxmm.gpu.lines.LARGEST", 1 << 20)
     log.write_bytes(gzip.compress(bytes(2 << 20)))
     with pytest.raises(InputError, match="the file is too large"):

@@ -18,7 +18,7 @@ from dataclasses import replace
 from ptxmm.compare.asked import asked_of, of_controls, verdict
 from ptxmm.compare.deciding import only_asked
 from ptxmm.compare.hanging import GIVEN_UP, error_sentence, hang_sentence, hanging, undefined, unended
-from ptxmm.compare.logged import MERGED, by_test, named, remarks, seen_states, worst_label
+from ptxmm.compare.logged import MERGED, by_test, named, only_test, remarks, seen_states, the_test, worst_label
 from ptxmm.compare.standing import Comparison, Hanging, Seen, Standing
 from ptxmm.errors import PtxmmError, Undecided, Unsupported
 from ptxmm.gpu.log import Run, kinds
@@ -28,7 +28,6 @@ from ptxmm.options import Options
 from ptxmm.program import Program, Quantifier
 from ptxmm.request import unforeseen
 from ptxmm.states import Reached
-from ptxmm.syntax import lit
 
 UNENDED = {
     "yes": Standing.HUNG,
@@ -71,7 +70,7 @@ def _compared(runs: tuple[Run, ...], model: Model, options: Options, blank: Comp
     launched = [run for run in runs if run.counted is not None or run.hung or run.failed]
     if not launched:
         return replace(blank, verdict="not asked", told="; ".join(dict.fromkeys(run.skipped or "" for run in runs)))
-    (program,) = lit.read(launched[0].text, launched[0].path)
+    program = the_test(launched)
     ran = [run for run in launched if run.counted is not None]
     found = replace(
         blank,
@@ -145,7 +144,7 @@ def since(result: Comparison, runs: tuple[Run, ...], present: Program | None) ->
 
 
 def _same(run: Run, present: Program) -> bool:
-    (ran,) = lit.read(run.text, run.path)
+    ran = only_test(run.text, run.path)
     return only_asked(ran) == only_asked(present)
 
 

@@ -8,7 +8,7 @@ from ptxmm import evidence
 from ptxmm.arith import PRED
 from ptxmm.check import check
 from ptxmm.compare.deciding import Deciding
-from ptxmm.compare.logged import seen_states
+from ptxmm.compare.logged import only_test, seen_states
 from ptxmm.compare.standing import Contradiction, Seen
 from ptxmm.gpu.log import Run
 from ptxmm.gpu.weaker import shortfalls
@@ -16,7 +16,6 @@ from ptxmm.model import Model
 from ptxmm.options import Options
 from ptxmm.program import Binary, Condition, Const, Expr, Program, Quantifier, Unary
 from ptxmm.states import Leaf, Reached
-from ptxmm.syntax import lit
 from ptxmm.syntax.print_lit import condition, to_lit
 
 ALLOWED = Reached("allowed")
@@ -77,7 +76,7 @@ def of_controls(ran: list[Run], test: Program, model: Model, options: Options, l
     found, verdicts = list[Seen](), list[str]()
     for text in dict.fromkeys(run.control.text for run in ran if run.control is not None):
         mine = [run for run in ran if run.control is not None and run.control.text == text]
-        (program,) = lit.read(text, mine[0].path)
+        program = only_test(text, mine[0].path)
         if wrong := shortfalls(replace(program, name=test.name, variant=test.variant, purpose=test.purpose), test):
             raise Contradiction(f"the control is not weaker than the test: {wrong[0]}")
         runs = [replace(run, counted=run.control.counted) for run in mine if run.control is not None]

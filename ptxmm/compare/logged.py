@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ptxmm import evidence
 from ptxmm.compare.standing import Contradiction, Seen
 from ptxmm.events import asked_leaves
-from ptxmm.gpu.log import Run
+from ptxmm.gpu.log import Counted, Run
 from ptxmm.program import Addr, Expr, FinalMem, FinalReg, Program
 from ptxmm.states import Leaf, column_name, columns
+from ptxmm.syntax import lit
+from ptxmm.syntax.print_lit import condition
 from ptxmm.values import Possible, Table, truth
 
 MERGED = "merged"
@@ -34,18 +36,37 @@ def by_test(runs: Iterable[Run]) -> list[tuple[Run, ...]]:
     return [tuple(some) for some in found.values()]
 
 
+def only_test(text: str, path: str) -> Program:
+    """The test that a text of a log holds, of which there is one."""
+    tests = lit.read(text, path)
+    if len(tests) != 1:
+        raise Contradiction(f"a text holds {len(tests)} tests, and it is that of one")
+    return tests[0]
+
+
+def the_test(runs: Sequence[Run]) -> Program:
+    """The test of runs that have one text; what they say of it themselves is what the text says."""
+    program = only_test(runs[0].text, runs[0].path)
+    asked = condition(program) if program.condition is not None else ""
+    if any(run.name != program.full_name for run in runs):
+        raise Contradiction(f"its text is that of {program.full_name}")
+    if any(run.condition != asked for run in runs):
+        raise Contradiction("its condition is not that of its text")
+    return program
+
+
 def named(program: Program, ran: list[Run]) -> tuple[Leaf, ...]:
     """The registers and memory that the columns of a log name."""
     known = [*columns(replace(program, condition=None, filter=None, locations=())), *asked_leaves(program)]
-    by_name = {column_name(program, leaf): leaf for leaf in known}
     by_type = {(column_name(program, leaf), str(evidence.type_of(program, leaf))): leaf for leaf in known}
     first = ran[0]
     if any((run.columns, run.types) != (first.columns, first.types) for run in ran):
         raise Contradiction("two runs of one test have different columns")
-    found = [by_type.get(pair, by_name.get(pair[0])) for pair in zip(first.columns, first.types, strict=True)]
-    for column, leaf in zip(first.columns, found, strict=True):
+    found = [by_type.get(pair) for pair in zip(first.columns, first.types, strict=True)]
+    for column, type_, leaf in zip(first.columns, first.types, found, strict=True):
         if leaf is None:
-            raise Contradiction(f"the test has no {column}, which the log counts")
+            kind = f" of type `{type_}`" if column in {name for name, _ in by_type} else ""
+            raise Contradiction(f"the test has no {column}{kind}, which the log counts")
     return tuple(leaf for leaf in found if leaf is not None)
 
 
@@ -55,8 +76,9 @@ def seen_states(program: Program, leaves: tuple[Leaf, ...], ran: list[Run]) -> t
     holding: dict[tuple[int, ...], bool] = {}
     for run in ran:
         assert run.counted is not None
-        if not run.counted.adds_up or (run.control is not None and not run.control.counted.adds_up):
-            raise Contradiction(f"the counts of the profile {run.profile.name} do not add up")
+        for counted in (run.counted, *([run.control.counted] if run.control is not None else [])):
+            if not (counted.adds_up and _grouped(counted)):
+                raise Contradiction(f"the counts of the profile {run.profile.name} do not add up")
         for outcome in run.counted.outcomes:
             if len(outcome.values) != len(leaves):
                 raise Contradiction(f"the state {outcome.values} has not as many values as the log has columns")
@@ -68,6 +90,15 @@ def seen_states(program: Program, leaves: tuple[Leaf, ...], ran: list[Run]) -> t
             if outcome.holds != holds(program, leaves, outcome.values):
                 raise Contradiction(f"the log is wrong about the condition in the state {outcome.values}")
     return tuple(Seen(values, number, holding[values], "unknown") for values, number in counts.most_common() if number)
+
+
+def _grouped(counted: Counted) -> bool:
+    """Whether groups make up the instances, and the condition held so often in them as in the states; 0 is unknown."""
+    if not counted.groups:
+        return True
+    lanes = -(-counted.instances // counted.groups)
+    fits = counted.holding <= counted.squares <= counted.holding * lanes
+    return counted.groups <= counted.instances and (fits or counted.unlisted > 0)
 
 
 def holds(program: Program, leaves: tuple[Leaf, ...], values: tuple[int, ...]) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ptxmm.errors import InputError, Span
 from ptxmm.files import read_text
@@ -38,10 +39,11 @@ def _text(path: Path) -> str:
 def from_line(line: str, at: Span) -> Run:
     """The run that a line of a log holds."""
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=_once)
         told = found.pop("hash")
         if isinstance(found.get("format"), int) and found["format"] != FORMAT:
-            raise InputError(f"this log has format {found['format']}, and this is read: {FORMAT}", at)
+            hint = f"ptxmm {found.get('ptxmm') or 'of another version'} wrote it, and reads it"
+            raise InputError(f"this log has format {found['format']}, and this is read: {FORMAT}", at, hint)
         run = record(Run, found)
         _ensure_sound(run)
         if run.skipped is not None:
@@ -54,6 +56,14 @@ def from_line(line: str, at: Span) -> Run:
     return run
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object in which no name stands twice: of two values, each reader of JSON may take another."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
 def _ensure_sound(run: Run) -> None:
     """Something was counted, or one reason says why not; counts and bit patterns are numbers from 0 on; there is a GPU.
 
@@ -61,8 +71,8 @@ def _ensure_sound(run: Run) -> None:
     """
     if sum(each is not None for each in (run.counted, run.skipped, run.hung, run.failed)) != 1:
         raise ValueError("it says of nothing, or of several things, how it ended")
-    if run.gpus < 1:
-        raise ValueError("it ran on no GPU")
+    if run.gpus < 1 or run.seconds < 0:
+        raise ValueError("it ran on no GPU, or in no time")
     for counted in (run.counted, run.control.counted if run.control is not None else None):
         if counted is None:
             continue
