@@ -10,11 +10,13 @@ of another test. `reordered by ptxas` says that all are there, in another order.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu.held import held
 from ptxmm.gpu.lineless import placed
 from ptxmm.gpu.log import Audit
 from ptxmm.gpu.needed import (
@@ -48,12 +50,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The instructions of one thread of the test, and its loops, in numbers of lines."""
+    """The instructions of one thread of the test, and its loops, in numbers of lines; `text` has all of its lines."""
 
     name: str
     lines: tuple[Line, ...]
     loops: tuple[range, ...]
     branches: bool
+    text: tuple[tuple[int, str], ...]
 
 
 def audit(ptx: str, architecture: str) -> Audit:
@@ -83,15 +86,17 @@ def audited(ptx: str, disassembly: str) -> Audit:
     instructions = placed(ptx, instructions)
     lost: list[str] = []
     moved: list[str] = []
+    held: list[str] = []
     for role in roles(ptx):
         here = {line.number: [i for i in instructions if i.line == line.number] for line in role.lines}
         for line in role.lines:
             lost += [f"{role.name}: `{line.text}`: {word}" for word in missing(line.needed, here[line.number])]
         moved += [f"{role.name}: {word}" for word in _moved(role, here, leaders)]
         lost += [f"{role.name}: {word}" for word in _hoisted(role, here, instructions)]
+        held += [f"{role.name}: {word}" for word in _held(role, here, instructions, leaders)]
     if lost:
         return Audit(label=MERGED, remarks=tuple(dict.fromkeys(lost)))
-    return Audit(label=REORDERED if moved else AS_WRITTEN, remarks=tuple(dict.fromkeys(moved)))
+    return Audit(label=REORDERED if moved else AS_WRITTEN, remarks=tuple(dict.fromkeys(moved + held)))
 
 
 # --- the kernel ------------------------------------------------------------------------------------------------------
@@ -120,7 +125,8 @@ def _role(name: str, lines: list[str], first: int, end: int) -> Role:
         what = needed(text)
         if what is not None and not what.nothing:
             own.append(Line(n + 1, text, what))
-    return Role(name, tuple(own), loops, bool(at) or any("bra " in lines[n] for n in range(first, end)))
+    whole = tuple((n + 1, lines[n].strip().rstrip(";")) for n in range(first, end))
+    return Role(name, tuple(own), loops, bool(at) or any("bra " in text for _, text in whole), whole)
 
 
 # --- what is there ---------------------------------------------------------------------------------------------------
@@ -199,3 +205,19 @@ def _hoisted(role: Role, here: dict[int, list[Machine]], instructions: tuple[Mac
             found = _own(line, here[line.number])
             if line.number in loop and found and not any(b.target <= f.at <= b.at for b in backward for f in found):  # type: ignore[operator]
                 yield f"`{line.text}` is outside of its loop"
+
+
+def _held(
+    role: Role, here: dict[int, list[Machine]], instructions: tuple[Machine, ...], leaders: frozenset[int]
+) -> Iterator[str]:
+    """Instructions that are issued only when a load has come, though nothing in the test asks for that."""
+    numbers = {line.number for line in role.lines}
+    for line in role.lines:
+        at = min((one.at for one in here[line.number]), default=None)
+        if at is None or line.needed.after:
+            continue
+        end = min((leader for leader in leaders if leader > at), default=sys.maxsize)
+        block = [one for one in instructions if at < one.at < end]
+        behind = [each for each in role.text if each[0] > line.number]
+        found = held((line.number, line.text), behind, {n: here[n] for n in numbers}, block)
+        yield from (f"`{text}` waits for `{line.text}`" for text in found)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ptxmm.gpu.code import PREDICATE, Code, width
-from ptxmm.gpu.epochs import VALUES
+from ptxmm.gpu.code import PREDICATE, width
+from ptxmm.gpu.epochs import decoded
 from ptxmm.gpu.kept import Kept, thrown_away
+from ptxmm.gpu.landing import landing
 from ptxmm.gpu.operands import is_expression
 from ptxmm.gpu.participants import participants, whole_warps
 from ptxmm.gpu.proxied import access
 from ptxmm.gpu.views import viewed
 from ptxmm.instructions import labels
-from ptxmm.isa import requirement
+from ptxmm.isa import requirement, writes
 from ptxmm.isa_form import Requirement
 from ptxmm.isa_text import ptx
 from ptxmm.program import (
@@ -55,16 +56,20 @@ COPIES = (AsyncCopy, AsyncStore, CopyArrive)
 
 @dataclass(slots=True)
 class Body(Kept):
-    """One thread while it is written into `code`: `main` is what it does when the threads have met, `after` follows."""
+    """One thread while it is written into `code`: `main` is what it does when the threads have met, `after` follows.
+
+    `aside` is what stands apart, behind all that.
+    """
 
     main: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
+    aside: list[str] = field(default_factory=list)
     needs: Requirement = ((7, 0), 70)
     specific: bool = False
     loops: bool = False
     judged: bool = False
     forks: bool = False
-    read_inside: frozenset[str] = frozenset()
+    at_once: frozenset[str] = frozenset()
     decodes: list[tuple[str, str, int]] = field(default_factory=list)
 
     # --- the parts ---------------------------------------------------------------------------------------------------
@@ -75,8 +80,9 @@ class Body(Kept):
         places = labels(body)
         self.loops = any(isinstance(s, Branch) and places[s.target] <= at for at, s in enumerate(body))
         self.judged = self.loops or any(isinstance(s, Assume) for s in body)
-        self.forks = any(isinstance(s, Branch | Exit | Assume) or s.guard is not None for s in body)
-        self.read_inside = frozenset[str]().union(*(read_by(s) for s in body))
+        self.forks = any(_skips(s, at, places) for at, s in enumerate(body))
+        guarded = (name for s in body if s.guard is not None for name, _ in writes(s))
+        self.at_once = frozenset(guarded).union(*(read_by(s) for s in body))
         with self.into(self.pre):
             self._start()
         with self.into(self.main):
@@ -105,8 +111,19 @@ class Body(Kept):
         if any(isinstance(s, COPIES) for s in self.thread.body):
             add("cp.async.wait_all", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group 0")
             add(f"nanosleep.u32 {SETTLE}")
+        here, self.aside = landing(self.code, self.number, self._landing())
+        self.code.lines += here
         for raw, name, initial in self.decodes:
             self._decode(raw, name, initial)
+
+    def _landing(self) -> dict[str, int]:
+        """The registers that instructions of the test write, with their widths, as they are before they are decoded."""
+        later = {name for _, name, _ in self.decodes}
+        written = {
+            name: type_ for one in self.thread.body if not isinstance(one, Assign) for name, type_ in writes(one)
+        }
+        found = {self.register(name): width(type_) for name, type_ in written.items() if name not in later}
+        return {register: 32 for register, _, _ in self.decodes} | found | self.kept
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -217,9 +234,11 @@ class Body(Kept):
                 continue
             item = self.program.physical(load.address.name)
             initial = self.initial[item.name, load.address.offset + place * load.type.size]
-            if self.forks or name in self.read_inside:
+            if self.forks or name in self.at_once:
                 self._decode(register, name, initial, guard)
             else:
+                if self.loops:
+                    self.pre.append(f"    mov.b32 {register}, 0;")
                 self.decodes = [each for each in self.decodes if each[1] != name] + [(register, name, initial)]
 
     def _decode(self, raw: str, name: str, initial: int, guard: Expr | None = None) -> None:
@@ -227,8 +246,6 @@ class Body(Kept):
         decoded(self.code, raw, self.register(name), initial, when)
 
 
-def decoded(code: Code, raw: str, register: str, initial: int, when: str = "") -> None:
-    """Write what turns a word of memory into the value that it has in this epoch."""
-    value, now = code.fresh(32), code.fresh(PREDICATE)
-    code.add(f"sub.u32 {value}, {raw}, epoch", f"setp.lt.u32 {now}, {value}, {VALUES}")
-    code.add(f"{when}selp.b32 {register}, {value}, {initial % (1 << 32)}, {now}")
+def _skips(statement: Statement, at: int, places: dict[str, int]) -> bool:
+    """Whether a thread that comes to its end may have left out what follows."""
+    return isinstance(statement, Exit) or (isinstance(statement, Branch) and places[statement.target] > at)

@@ -6,6 +6,7 @@ the initial value; nothing is ever cleared, and no store of the harness disturbs
 
 from __future__ import annotations
 
+from ptxmm.gpu.code import PREDICATE, Code
 from ptxmm.program import (
     Addr,
     Assign,
@@ -100,3 +101,10 @@ def _suits(program: Program, statement: object) -> bool:
 
 def _addresses(statement: object) -> bool:
     return isinstance(statement, Assign) and any(isinstance(leaf, Addr) for leaf in leaves(statement.value))
+
+
+def decoded(code: Code, raw: str, register: str, initial: int, when: str = "") -> None:
+    """Write what turns a word of memory into the value that it has in this epoch."""
+    value, now = code.fresh(32), code.fresh(PREDICATE)
+    code.add(f"sub.u32 {value}, {raw}, epoch", f"setp.lt.u32 {now}, {value}, {VALUES}")
+    code.add(f"{when}selp.b32 {register}, {value}, {initial % (1 << 32)}, {now}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ptxmm.arith import Type
 from ptxmm.errors import Unsupported
-from ptxmm.gpu.body import Body, decoded
+from ptxmm.gpu.body import Body
 from ptxmm.gpu.code import PREDICATE, Code, width
 from ptxmm.gpu.columns import Column, column_type, columns
-from ptxmm.gpu.epochs import Initial, epochs, one_writer_each
+from ptxmm.gpu.epochs import Initial, decoded, epochs, one_writer_each
 from ptxmm.gpu.initial import host_of, maps
 from ptxmm.gpu.kept import ALWAYS_KEPT
 from ptxmm.gpu.layout import WARP, Layout, layout

@@ -25,12 +25,16 @@ SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine instruction: its address, the line of PTX, its opcode with modifiers, and where it may branch to."""
+    """One machine instruction: its address, the line of PTX, its opcode with modifiers, its operands as they stand.
+
+    `target` is where it may branch to.
+    """
 
     at: int
     line: int
     opcode: str
     target: int | None = None
+    operands: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -54,7 +58,7 @@ def machine(listing: str) -> tuple[tuple[Machine, ...], frozenset[int]]:
     >>> [(one.at, one.line, one.opcode, one.target) for one in instructions], sorted(leaders)
     ([(16, 7, 'LDG.E.STRONG.GPU', None), (32, 7, 'BRA', 16)], [16, 48])
     """
-    found: list[tuple[int, int, str, str]] = []
+    found: list[tuple[int, int, str, str, str]] = []
     labels: dict[str, int] = {}
     waiting: list[str] = []
     leaders, line, after_branch = set[int](), 0, False
@@ -72,14 +76,14 @@ def machine(listing: str) -> tuple[tuple[Machine, ...], frozenset[int]]:
             to = TARGET.search(code[4])
             after_branch = code[3].split(".")[0] in ("BRA", "EXIT", "RET", "BRX", "JMP")
             if not ("@!" in text and code[2] in NEVER):
-                found.append((at, line, code[3], to[1] if to and after_branch else ""))
-    waits = [(at, line) for at, line, op, _ in found if op.startswith("WARPSYNC")]
+                found.append((at, line, code[3], to[1] if to and after_branch else "", code[4]))
+    waits = [(at, line) for at, line, op, _, _ in found if op.startswith("WARPSYNC")]
     made = []
-    for at, line, op, goes in found:
+    for at, line, op, goes, operands in found:
         target = labels.get(goes)
         if op.startswith("BRA.DIV") and target is not None:
             line = next((own for there, own in waits if there >= target), line)
-        made.append(Machine(at, line, op, target))
+        made.append(Machine(at, line, op, target, operands))
     return tuple(made), frozenset(leaders)
 
 

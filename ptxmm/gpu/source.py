@@ -220,6 +220,7 @@ class _Writer(Results):
             if body is self.observer:
                 self._counted({column: self.own(body, column) for column in self.columns}, self.own_status(body))
             add(f"bra {played}")
+            code.lines += body.aside
         add(f"{played}:")
         if self.layout.packed:
             add("bar.warp.sync 0xffffffff")
