@@ -139,8 +139,8 @@ def _read(path: Path) -> list[Measurement]:
 
     try:
         found = json.loads(read_text(path, "measurement"))
-        if not isinstance(found, list):
-            raise ValueError("not a list")
+        if not isinstance(found, list) or not found:
+            raise ValueError("no list of measurements")
         return [_judged(from_json(each)) for each in found]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
         at, hint = Span(str(path), 0, 0), "`ptxmm measure NAME --json > FILE` writes such a file"

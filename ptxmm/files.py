@@ -84,7 +84,8 @@ def _decoded(data: bytes, what: str, start: Span, otherwise: str | None) -> str:
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise InputError("this is UTF-16, not UTF-8", start, "save the file as UTF-8")
     if data.startswith(GZIP):
-        raise InputError(f"this is compressed by gzip, not a {what}", start, "a compressed log must end in `.gz`")
+        hint = "a compressed log must end in `.gz`" if what == "log" else "unpack it first, as by `gunzip`"
+        raise InputError(f"this is compressed by gzip, not a {what}", start, hint)
     if b"\0" in data:
         raise InputError(f"this is a binary file, not a {what}", start)
     data = data.removeprefix(BOM_UTF8)

@@ -195,6 +195,34 @@ def test_another_format_is_refused() -> None:
         from_json({**to_json(MEASURED), "format": 2})
 
 
+def changed(**series: object) -> dict[str, object]:
+    """The measurement with something else in its first series."""
+    return {**WRITTEN, "series": [{**WRITTEN["series"][0], **series}]}
+
+
+WRITTEN = json.loads(json.dumps(to_json(MEASURED)))
+ROW = WRITTEN["series"][0]["rows"][0]
+TIME = {"median": 2.0, "low": 1.0, "high": 3.0, "runs": 3, "drift": 0.0}
+
+
+@pytest.mark.parametrize("found", [
+    {**WRITTEN, "name": "../elsewhere"},
+    {**WRITTEN, "name": ""},
+    {**WRITTEN, "name": "a\nb"},
+    changed(rows=[]),
+    changed(rows=[ROW, ROW]),
+    changed(reference="no arm"),
+    changed(rows=[{**ROW, "time": {**TIME, "low": 0.0}}], reference=None),
+    changed(rows=[{**ROW, "time": {**TIME, "high": 1.5}}], reference=None),
+    changed(rows=[{**ROW, "count": {"wrong": 2, "tried": 1, "stuck": 0}}], reference=None),
+    changed(rows=[{**ROW, "count": {"wrong": 0, "tried": 1, "stuck": -1}}], reference=None),
+])  # fmt: skip
+def test_a_measurement_that_contradicts_itself_or_names_another_folder_is_refused(found: dict[str, object]) -> None:
+    assert from_json(changed(rows=[{**ROW, "time": TIME}], reference=None))
+    with pytest.raises(ValueError, match=r"its name|arms|a time|more wrong"):
+        from_json(found)
+
+
 def test_a_negative_control_that_shows_something_is_a_failure() -> None:
     assert not MEASURED.failures()
     for count in (Count(1, 1000), Count(0, 1000, 1), Count(0, 0)):
@@ -383,7 +411,7 @@ def test_recorded_measurements_are_held_against_the_claims_as_they_are_stated_no
     assert {claim.standing for claim in found.claims} == {Standing.OPEN}
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[{}]", "[1]", '[{"format": 9}]'])
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[{}]", "[1]", '[{"format": 9}]'])
 def test_what_is_no_recorded_measurement_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "recorded.json"
     file.write_text(text, encoding="utf-8")

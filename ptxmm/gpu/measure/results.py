@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any
 
 from ptxmm.gpu.measure.statistics import Count, Spread, ratio
@@ -157,4 +158,22 @@ def from_json(found: Mapping[str, Any]) -> Measurement:
     """The measurement that a JSON object holds."""
     if found["format"] != FORMAT:
         raise ValueError(f"this measurement has format {found['format']}, and this is read: {FORMAT}")
-    return record(Measurement, dict(found))
+    measurement = record(Measurement, dict(found))
+    _ensure_sound(measurement)
+    return measurement
+
+
+def _ensure_sound(measurement: Measurement) -> None:
+    """Its name is one of a file, series have arms and the reference is one of them; times and counts are possible."""
+    if not measurement.name.isprintable() or PurePath(measurement.name).name != measurement.name:
+        raise ValueError("its name is none of a picture")
+    for series in measurement.series:
+        arms = [row.arm for row in series.rows]
+        if not arms or len(set(arms)) < len(arms) or series.reference not in (None, *arms):
+            raise ValueError("arms that are not there, or twice")
+        for row in series.rows:
+            time, count = row.time, row.count
+            if time is not None and not 0 < time.low <= time.median <= time.high:
+                raise ValueError("a time that is none")
+            if count is not None and not (0 <= count.wrong <= count.tried and count.stuck >= 0):
+                raise ValueError("more wrong than tried")
