@@ -165,7 +165,8 @@ def from_json(found: Mapping[str, Any]) -> Measurement:
 
 def _ensure_sound(measurement: Measurement) -> None:
     """Its name is one of a file, series have arms and the reference is one of them; times and counts are possible."""
-    if not measurement.name.isprintable() or PurePath(measurement.name).name != measurement.name:
+    name = measurement.name
+    if not name or not name.isprintable() or PurePath(name).name != name:
         raise ValueError("its name is none of a picture")
     for series in measurement.series:
         arms = [row.arm for row in series.rows]
