@@ -112,32 +112,16 @@ class Pointwise:
 
     def set_union(self, a: Set, b: Set) -> Set:
         must = a.must | b.must
-        may = {i: lit for i, lit in a.may.items() if not must >> i & 1}
-        for i, literal in b.may.items():
-            if not must >> i & 1:
-                may[i] = self.formulas.disj((may[i], literal)) if i in may else literal
-        return Set(must, may)
+        found = a.may | {i: self.formulas.disj((a.lit(i), literal)) for i, literal in b.may.items()}
+        return Set(must, {i: literal for i, literal in found.items() if not must >> i & 1})
 
     def set_inter(self, a: Set, b: Set) -> Set:
-        may = {}
-        for i, literal in a.may.items():
-            other = b.lit(i)
-            if other != -1:
-                may[i] = self.formulas.both(literal, other)
-        for i, literal in b.may.items():
-            if a.must >> i & 1:
-                may[i] = literal
-        return Set(a.must & b.must, {i: lit for i, lit in may.items() if lit != -1})
+        found = {i: self.formulas.both(a.lit(i), b.lit(i)) for i in a.may | b.may}
+        return Set(a.must & b.must, {i: literal for i, literal in found.items() if literal != -1})
 
     def set_diff(self, a: Set, b: Set) -> Set:
-        must, may = a.must & ~b.must, {i: lit for i, lit in a.may.items() if not b.must >> i & 1}
-        for i, literal in b.may.items():
-            if must >> i & 1:
-                must &= ~(1 << i)
-                may[i] = -literal
-            elif i in may:
-                may[i] = self.formulas.both(may[i], -literal)
-        return Set(must, {i: lit for i, lit in may.items() if lit != -1})
+        found = a.may | {i: self.formulas.both(a.lit(i), -literal) for i, literal in b.may.items()}
+        return Set(a.must & ~b.mask, {i: lit for i, lit in found.items() if lit != -1 and not b.must >> i & 1})
 
     # --- pointwise ----------------------------------------------------------------------------------------------------
 
@@ -197,11 +181,8 @@ class Pointwise:
 
     def product(self, a: Set, b: Set) -> Rel:
         must = [b.must if a.must >> i & 1 else 0 for i in range(self.size)]
-        may: dict[int, Row] = {}
+        may: dict[int, Row] = dict.fromkeys(bits(a.must), b.may) if b.may else {}
         both = self.formulas.both
-        if b.may:
-            for i in bits(a.must):
-                may[i] = dict(b.may)
         for i, literal in a.may.items():
             may[i] = dict.fromkeys(bits(b.must), literal) | {j: both(literal, lit) for j, lit in b.may.items()}
         return self.clean(must, may)
@@ -237,14 +218,11 @@ class Pointwise:
     def to_set(self, a: Rel, target: Set) -> Rel:
         """`a ; [target]`."""
         must = [mask & target.must for mask in a.must]
-        may: dict[int, Row] = {}
         both = self.formulas.both
-        for i, row in a.may.items():
-            may[i] = {}
-            for j, literal in row.items():
-                guard = target.lit(j)
-                if guard != -1:
-                    may[i][j] = both(literal, guard)
+        may = {
+            i: {j: both(literal, guard) for j, literal in row.items() if (guard := target.lit(j)) != -1}
+            for i, row in a.may.items()
+        }
         if target.may:
             uncertain = target.mask & ~target.must
             for i, mask in enumerate(a.must):
