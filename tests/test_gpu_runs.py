@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing import Pipe
@@ -24,6 +25,7 @@ from ptxmm.cli import cli
 from ptxmm.cli_run import _Log
 from ptxmm.errors import PtxmmError
 from ptxmm.gpu import assembler, audit, child, device
+from ptxmm.gpu.auditors import answered, asked, auditors
 from ptxmm.gpu.counting import Tally, counted
 from ptxmm.gpu.harness import COUNTERS
 from ptxmm.gpu.jobs import Done, Job, Passed, Played, Started
@@ -141,7 +143,8 @@ def played(job: Job, *tallies: Tally | None) -> Done:
 def run_all(programs: list[Program], standing: Standing | Answer, wish: Wish = WISH) -> list[list[Run]]:
     session = Session(0, (standing if isinstance(standing, Standing) else Standing(standing)).start)
     try:
-        return list(runs(programs, session, wish))
+        with ThreadPoolExecutor(1) as readers:
+            return list(runs(programs, session, wish, readers))
     finally:
         session.close()
 
@@ -313,6 +316,20 @@ def test_what_is_audited_is_the_kernel_that_ran(monkeypatch: pytest.MonkeyPatch)
         assert run.counted is not None
         assert run.counted.audit.label == "as written"
     assert ["KERNEL1:" in text for text in audited] == [True, False]
+
+
+def test_a_reader_of_machine_code_that_ends_costs_its_audits_alone() -> None:
+    with auditors() as pool:
+        dead = pool.submit(os._exit, 1)
+        with pytest.raises(BrokenExecutor):
+            dead.result(60)
+        found = answered(asked(pool, "", b"code"))
+    assert (found.label, found.remarks) == ("not audited", ("the process that read the machine code ended",))
+
+
+def test_machine_code_is_read_in_a_process_of_its_own() -> None:
+    with auditors() as pool:
+        assert answered(asked(pool, "", b"")) == audit.audit_of("", b"")
 
 
 def test_a_control_whose_counts_are_wrong_is_left_out() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ptxmm import __version__
 from ptxmm.errors import PtxmmError
+from ptxmm.gpu.auditors import AUDITORS, answered, asked, auditors
 from ptxmm.gpu.columns import column_name, column_type, columns
 from ptxmm.gpu.controls import Control as Weaker
 from ptxmm.gpu.counting import Tally, counted
@@ -24,7 +25,8 @@ from ptxmm.gpu.statistics import rate_of
 from ptxmm.program import Program, Quantifier
 from ptxmm.syntax.print_lit import condition, to_lit
 
-AUDITORS = os.cpu_count() or 1
+BEHIND = 4 * AUDITORS
+"""Results that wait for the audits of those before them; then nothing more is launched until one of them is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,22 @@ class Wish:
     audit: bool = False
 
 
-def runs(programs: Iterable[Program], session: Session, wish: Wish) -> Iterator[list[Run]]:
-    """The runs of each test, in order: one for each profile, or one that says why it was skipped."""
-    with ThreadPoolExecutor(AUDITORS) as auditors:
-        yield from _Runs(session, wish, auditors).all(programs)
+def runs(
+    programs: Iterable[Program], session: Session, wish: Wish, pool: Executor | None = None
+) -> Iterator[list[Run]]:
+    """The runs of each test, in order: one for each profile, or one that says why it was skipped.
+
+    What reads machine code does so in `pool`, or else in processes of its own.
+    """
+    with auditors() if pool is None else nullcontext(pool) as readers:
+        yield from _Runs(session, wish, readers).all(programs)
 
 
 class _Runs:
     """Tests on their way to the device and back."""
 
-    def __init__(self, session: Session, wish: Wish, auditors: ThreadPoolExecutor) -> None:
-        self.session, self.wish, self.auditors = session, wish, auditors
+    def __init__(self, session: Session, wish: Wish, pool: Executor) -> None:
+        self.session, self.wish, self.pool = session, wish, pool
         self.order: list[Prepared] = []
         self.audits: dict[str, Future[Audit]] = {}
 
@@ -61,7 +68,7 @@ class _Runs:
                 waiting.append((skipped, Done(0), None))
             told = answer[0].number + 1
             waiting.append(self._audited(answer))
-            while waiting and (len(waiting) > AUDITORS or _ready(waiting[0][2])):
+            while waiting and (len(waiting) > BEHIND or _ready(waiting[0][2])):
                 yield self._runs(*waiting.popleft())
         for skipped in self.order[told:]:
             waiting.append((skipped, Done(0), None))
@@ -83,11 +90,9 @@ class _Runs:
         here = self.order[done.number]
         if not self.wish.audit or done.failed or here.entry is None:
             return here, done, None
-        from ptxmm.gpu.audit import audit_of
-
         text = entry(*here.entry.kernels[: done.kernels]).text if done.spoilt else here.entry.text
         if text not in self.audits:
-            self.audits[text] = self.auditors.submit(audit_of, text, code)
+            self.audits[text] = asked(self.pool, text, code)
         return here, done, self.audits[text]
 
     def _runs(self, here: Prepared, done: Done, audit: Future[Audit] | None) -> list[Run]:
@@ -95,7 +100,7 @@ class _Runs:
             here = without(here, done.failed)
         if here.skipped is not None:
             return [uncounted(self._run(here, self.wish.profiles[0]), here.skipped)]
-        label = audit.result() if audit is not None else Audit()
+        label = answered(audit) if audit is not None else Audit()
         played = zip(self.wish.profiles, done.played, strict=True)
         return [self._played(here, done, profile, each, label) for profile, each in played]
 
