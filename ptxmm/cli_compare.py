@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import Seconds, colourful, cores, example, jobs_option, once, unicode
+from ptxmm.cli_options import Seconds, Target, colourful, cores, example, jobs_option, once, unicode
 from ptxmm.cli_output import say
 from ptxmm.errors import PtxmmError
 from ptxmm.files import writing
@@ -59,7 +59,7 @@ def _picture(_context: click.Context, _option: click.Parameter, path: Path | Non
               metavar="SECONDS", help="Give up on a test under a model after this time: unknown.")  # fmt: skip
 @jobs_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--picture", type=click.Path(path_type=Path), callback=_picture,
+@click.option("--picture", type=Target(), callback=_picture,
               metavar="FILE.svg|DIR",
               help="Draw the rates of all tests as SVG; in DIR, one picture for each folder of tests.")  # fmt: skip
 @click.pass_context

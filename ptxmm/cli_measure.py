@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import Seconds, example, width
+from ptxmm.cli_options import Seconds, Target, example, width
 from ptxmm.cli_output import complain, say
 from ptxmm.errors import PtxmmError
 from ptxmm.files import writing
@@ -46,7 +46,7 @@ EXAMPLES = example("ptxmm measure wait-cost", "ptxmm measure --all --plot pictur
 @click.option("--from", "recorded", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               metavar="FILE", help="Show what --json wrote earlier instead of measuring; may be repeated.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Write JSON instead of text.")
-@click.option("--plot", "plotted", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+@click.option("--plot", "plotted", type=Target(folder=True), metavar="DIR",
               help="Draw each measurement too, as DIR/NAME.svg.")  # fmt: skip
 @click.pass_context
 def measure(context: click.Context, /, names: tuple[str, ...], every: bool, listed: bool, seconds: float, seed: int,

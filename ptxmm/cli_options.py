@@ -78,6 +78,19 @@ class Seconds(click.FloatRange):
         return seconds
 
 
+class Target(click.Path):
+    """Where results are written; an empty name, as of a variable of the shell that is not set, is none."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(file_okay=not folder, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not str(value):
+            self.fail("the name is empty.", param, ctx)
+        path: Path = super().convert(value, param, ctx)
+        return path
+
+
 def once(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """What is named, each once."""
     return tuple(dict.fromkeys(values))

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
+from click.core import ParameterSource
 
 from ptxmm.batch import matches, read
-from ptxmm.cli_options import Seconds, ensure_matched, example, which_options
+from ptxmm.cli_options import Seconds, Target, ensure_matched, example, which_options
 from ptxmm.cli_output import complain, say
 from ptxmm.errors import PtxmmError
 from ptxmm.files import writing
 from ptxmm.gpu.profiles import PROFILES, USUAL
 from ptxmm.paths import find
+from ptxmm.syntax import FORMATS
 
 if TYPE_CHECKING:
     from ptxmm.gpu.log import Run
@@ -33,16 +35,35 @@ Exit codes:
 """
 
 
+FOR_A_RUN = ("log", "seconds", "profiles", "seed", "device", "audit", "controls")
+"""Parameters that say how tests run."""
+
+
+def _log_file(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """A file that can be one: what is named like a test would be lost, and a folder that is not there is told early."""
+    if path is not None and path.suffix in FORMATS:
+        raise click.BadParameter(f"{str(path)!r} is named like a test, which the log would overwrite.")
+    if path is not None and not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(path.parent)!r}.")
+    return path
+
+
+def _only_emitted(context: click.Context) -> None:
+    """What says how tests run has no effect where none does."""
+    given = [
+        f"`{'/'.join((option.opts[0], *option.secondary_opts))}`"
+        for option in context.command.params
+        if option.name in FOR_A_RUN and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"--emit only writes PTX and runs nothing: leave {', '.join(given)} away.", context)
+
+
 @click.command(epilog=example("ptxmm run litmus/basic --log runs.jsonl", "ptxmm run mp.lit --emit ptx", codes=CODES))
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option(
-    "--log",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a log for `compare`, compressed if FILE ends in .gz.",
-)
-@click.option("--emit", type=click.Path(path_type=Path), metavar="DIR", help="Only write PTX there; needs no GPU.")
+@click.option("--log", "-o", type=Target(), callback=_log_file, metavar="FILE",
+              help="Write a log for `compare`, compressed if FILE ends in .gz.")  # fmt: skip
+@click.option("--emit", type=Target(), metavar="DIR", help="Only write PTX there; needs no GPU.")
 @click.option("--seconds", type=Seconds(86400), default=0.2, show_default=True,
               metavar="SECONDS", help="Run each test, with its controls, for so long.")  # fmt: skip
 @click.option("--profile", "profiles", type=click.Choice((*PROFILES, "each")), multiple=True,
@@ -61,6 +82,8 @@ def run(context: click.Context, /, paths: tuple[str, ...], log: Path | None, emi
 
     PATH is a file (.lit, .litmus, .test), a folder or a glob. `ptxmm compare` holds the log against a model.
     """
+    if emit is not None:
+        _only_emitted(context)
     running = _started(device) if emit is None else None
     files, complaints = find(paths)
     for complaint in complaints:
