@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ptxmm.cli_options import Seconds, Target, colourful, cores, example, jobs_option, once, unicode
+from ptxmm.cli_options import Seconds, Target, colourful, cores, example, jobs_option, once, read_models, unicode
 from ptxmm.cli_output import say
 from ptxmm.errors import PtxmmError
 from ptxmm.files import writing
@@ -115,11 +115,10 @@ def _compared(groups: list[tuple[Run, ...]], models: tuple[str, ...], options: O
     """The comparisons, in the order of the log, with a progress bar on a terminal."""
     from ptxmm.pool import Pool
     from ptxmm.report.progress import with_progress
-    from ptxmm.request import default_model, model_named
+    from ptxmm.request import default_model
 
     named: list[tuple[str, ...]] = [(name,) for name in models] or [(default_model(), *OLDER)]
-    for name in models:
-        model_named(name)
+    read_models(models)
     items = [(runs, names) for runs in groups for names in named]
     work = partial(_compare, options=options, present=_present(tests) if tests else None)
     jobs = min(jobs, len(items))

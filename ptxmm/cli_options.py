@@ -154,9 +154,7 @@ class Batch:
         files, complaints = find(paths)
         for complaint in complaints:
             complain(f"ptxmm: {complaint}")
-        for model in models:
-            if not model_named(model).axioms:
-                complain(f"ptxmm: {model}: warning: the model has no axiom, so it allows everything")
+        read_models(models)
         options = Options(
             properties=frozenset({"outcome"}),
             bound=asked["bound"],
@@ -183,6 +181,13 @@ class Batch:
                 yield from answers
         if self.files:
             ensure_matched(self.request.pattern, found=found)
+
+
+def read_models(names: tuple[str, ...]) -> None:
+    """Complain about a model that cannot be read before any is asked, and of one that says nothing."""
+    for name in names:
+        if not model_named(name).axioms:
+            complain(f"ptxmm: {name}: warning: the model has no axiom, so it allows everything")
 
 
 def ensure_matched(pattern: str | None, *, found: bool) -> None:

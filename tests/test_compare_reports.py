@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from runs import Seen, mp, ran
 
 from ptxmm.cli import cli
-from ptxmm.compare import compare
+from ptxmm.compare import Standing, compare
 from ptxmm.gpu.controls import controls
 from ptxmm.gpu.lines import to_line
 from ptxmm.gpu.log import Run
@@ -179,3 +179,17 @@ def test_a_terminal_without_unicode_gets_ascii_marks() -> None:
     for run in (AGREES, SEEN, BROKEN, MERGED, SKIPPED):
         report.add(compare((run,), model("ptx-9.4"), Options()))
     assert "\n".join(lines).isascii()
+
+
+def test_a_text_that_cannot_be_read_is_one_sentence() -> None:
+    found = compare((replace(SEEN, text="ptx MP\nnonsense"),), model("sc"), Options())
+    assert (found.standing, found.told) == (
+        Standing.BROKEN,
+        "a text cannot be read: line 2: expected a declaration, a thread or a condition, found `nonsense`",
+    )
+
+
+def test_a_model_that_says_nothing_is_warned_about(tmp_path: Path) -> None:
+    (tmp_path / "none.cat").write_text("")
+    done = CliRunner().invoke(cli, ["compare", log(tmp_path, SEEN), "-m", str(tmp_path / "none.cat")])
+    assert "warning: the model has no axiom, so it allows everything" in done.output

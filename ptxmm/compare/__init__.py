@@ -20,7 +20,7 @@ from ptxmm.compare.deciding import only_asked
 from ptxmm.compare.hanging import GIVEN_UP, error_sentence, hang_sentence, hanging, undefined, unended
 from ptxmm.compare.logged import MERGED, by_test, named, only_test, remarks, seen_states, the_test, worst_label
 from ptxmm.compare.standing import Comparison, Hanging, Seen, Standing
-from ptxmm.errors import PtxmmError, Undecided, Unsupported
+from ptxmm.errors import InputError, PtxmmError, Undecided, Unsupported
 from ptxmm.gpu.log import Run, kinds
 from ptxmm.gpu.statistics import Rate, exercised, rate_of, sentence, together
 from ptxmm.model import Model
@@ -52,7 +52,8 @@ def compare(runs: tuple[Run, ...], model: Model, options: Options) -> Comparison
     except Undecided as reason:
         result = replace(blank, standing=Standing.UNKNOWN, verdict="unknown", told=str(reason))
     except PtxmmError as wrong:
-        result = replace(blank, standing=Standing.BROKEN, verdict="not asked", told=str(wrong))
+        text = f"a text cannot be read: line {wrong.at.line}: {wrong.message}" if isinstance(wrong, InputError) else ""
+        result = replace(blank, standing=Standing.BROKEN, verdict="not asked", told=text or str(wrong))
     except Exception as failed:
         if os.environ.get("PTXMM_DEBUG"):
             raise
