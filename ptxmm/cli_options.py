@@ -82,13 +82,12 @@ class Target(click.Path):
     """Where results are written; an empty name, as of a variable of the shell that is not set, is none."""
 
     def __init__(self, *, folder: bool = False) -> None:
-        super().__init__(file_okay=not folder, path_type=Path)
+        super().__init__(file_okay=not folder)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if not str(value):
             self.fail("the name is empty.", param, ctx)
-        path: Path = super().convert(value, param, ctx)
-        return path
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 def once(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
