@@ -100,8 +100,7 @@ def _copy_map(program: Program, code: Code, item: Object, space: str, at: str) -
     """A tensor map is the host's template with the address of this copy's object."""
     assert item.tensormap is not None
     number, word, target = maps(program).index(item), code.fresh(64), code.fresh(64)
-    names = [each.name for each in global_objects(program)]
-    code.add(f"mad.lo.s64 {target}, array, {names.index(item.tensormap.target)}, here")
+    code.add(*_in_global(program, item.tensormap.target, target))
     code.add(f"st.{space}.b64 [{at}], {target}")
     for offset in range(8, MAP_BYTES, 8):
         code.add(f"ld.global.b64 {word}, [templates+{number * MAP_BYTES + offset}]")
@@ -130,9 +129,16 @@ def address(program: Program, layout: Layout, code: Code, value: Addr) -> str:
     """The address that a pointer to an object of this copy holds: a generic one."""
     item, made = program.physical(value.name), code.fresh(64)
     if item.space is Space.GLOBAL:
-        names = [each.name for each in global_objects(program)]
-        code.add(f"mad.lo.s64 {made}, array, {names.index(item.name)}, here")
+        code.add(*_in_global(program, value.name, made))
     else:
         code.add(f"add.s64 {made}, shared_here, {layout.shared[item.name]}", f"cvta.shared.u64 {made}, {made}")
     code.add(f"add.s64 {made}, {made}, {value.offset}")
     return made
+
+
+def _in_global(program: Program, name: str, register: str) -> tuple[str, ...]:
+    """What puts the address of an object of this copy in global memory into a register: its second, for an alias."""
+    item = program.physical(name)
+    number = [each.name for each in global_objects(program)].index(item.name)
+    second = () if name == item.name else (f"add.s64 {register}, {register}, alias",)
+    return (f"mad.lo.s64 {register}, array, {number}, here", *second)

@@ -32,6 +32,10 @@ WARP = 32
 WARPS = 8
 """Warps of a CTA that tests without barriers share."""
 
+MOST_THREADS, MOST_CTAS, MOST_SHARED = 1024, 8, 227 << 10
+"""Threads of a CTA, CTAs of a cluster that every GPU takes, and bytes of shared memory of a CTA, by `sm_90`
+(CUDA programming guide, "compute capabilities", "thread block clusters")."""
+
 Cta = tuple[tuple[int, int, int], int]
 
 
@@ -125,13 +129,17 @@ def layout(program: Program) -> Layout:
     devices = spread_of(program, (device for device, _, _ in groups))
     if alone and devices.spread:
         raise Unsupported("it needs several GPUs, and a launch depends on launches of one GPU")
+    clustered = max(map(len, groups.values()))
+    _ensure_fits(warps, clustered, size)
+    packed = not alone and all(_packs(thread) for thread in program.threads) and size * WARP <= MOST_SHARED
+    room = MOST_SHARED // max(1, size * (WARP if packed else 1))
     return Layout(
         seats=tuple(seat for _, seat in sorted(seats)),
-        packed=not alone and all(_packs(thread) for thread in program.threads),
+        packed=packed,
         clusters=len(groups),
-        cluster_size=max(map(len, groups.values())),
+        cluster_size=clustered,
         warps=warps,
-        teams=1 if meets or alone or given else max(1, WARPS // warps),
+        teams=1 if meets or alone or given else max(1, min(WARPS // warps, room)),
         shared=shared,
         shared_size=size,
         stages=launches,
@@ -139,6 +147,18 @@ def layout(program: Program) -> Layout:
         once=plays_once(program),
         devices=devices,
     )
+
+
+def _ensure_fits(warps: int, clustered: int, shared: int) -> None:
+    """What a test has in one place is no more than a GPU has there."""
+    found = (
+        (warps * WARP, MOST_THREADS, "a CTA of {:,} threads, with 32 for each that names no lane, and a GPU has {:,}"),
+        (clustered, MOST_CTAS, "a cluster of {:,} CTAs, and every GPU with clusters takes {:,}"),
+        (shared, MOST_SHARED, "a CTA with {:,} bytes of shared memory, and a GPU has {:,}"),
+    )
+    for number, most, reason in found:
+        if number > most:
+            raise Unsupported(f"it has {reason.format(number, most)}")
 
 
 def cta_of(place: Place) -> Cta:

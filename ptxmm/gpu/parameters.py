@@ -40,9 +40,14 @@ def parameters(program: Program) -> tuple[str, ...]:
 
 
 def described_parameters(program: Program, names: tuple[str, ...]) -> tuple[tuple[Described, int], ...]:
-    """What such tensor maps describe, each with the number of its array among those in global memory."""
+    """What such tensor maps describe, each with the number of its array among those in global memory.
+
+    Unsupported where one points to its array by another address than its first.
+    """
     arrays = [item.name for item in program.objects if item.space is Space.GLOBAL]
     maps = [program.physical(name) for name in names]
+    if any(item.tensormap is not None and item.tensormap.target not in arrays for item in maps):
+        raise Unsupported("it has a tensor map as a kernel parameter that points to the second address of its array")
     return tuple(
         (described(program, item), arrays.index(item.tensormap.target)) for item in maps if item.tensormap is not None
     )

@@ -54,6 +54,9 @@ class Settings:
         return cls(**given)
 
 
+MOST_THREADS, MOST_CTAS, MOST_SHARED = 1024, 8, 227 << 10
+"""What a device takes in a CTA and in a cluster (CUDA programming guide, "compute capabilities")."""
+
 Arguments = tuple[tuple[int, int], ...]
 """What a kernel is given: each value as a number, with its width in bits."""
 
@@ -101,6 +104,10 @@ class Machine:
         if widths != expected:
             raise Fault(f"arguments of {widths} bits for parameters of {expected}")
         ctas, threads = shape
+        if threads > MOST_THREADS or entry.cluster > MOST_CTAS or dynamic > MOST_SHARED:
+            raise Fault(
+                f"{threads} threads of a CTA, {entry.cluster} CTAs of a cluster, {dynamic} bytes of shared memory"
+            )
         if threads > entry.threads or ctas % entry.cluster:
             raise Fault(f"{ctas} CTAs of {threads} threads, in clusters of {entry.cluster}, at most {entry.threads}")
 
