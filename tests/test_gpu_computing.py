@@ -104,6 +104,14 @@ def test_one_of_two_values_of_128_bits_is_chosen_by_halves() -> None:
     assert states(counted) == {(wide,)}
 
 
+@pytest.mark.parametrize(("device", "version"), [(0, (8, 3)), (1, (8, 4))])
+def test_the_final_read_of_128_bits_in_system_scope_needs_a_newer_version(
+    device: int, version: tuple[int, int]
+) -> None:
+    other = f"thread B @ d{device}.c1.b1 {{ ld.weak.global.b128 r, [x]; }}"
+    assert needs(f".global .b128 x; {other}", "st.weak.global.b128 [x], 1;", "exists (x == 1)")[0] == version
+
+
 def test_two_numbers_at_once_are_not_computed_with() -> None:
     with pytest.raises(Unsupported, match=r"two numbers at once \(`\.f16x2`\)"):
         needs(".global .f16x2 x;", "ld.weak.global.b32 r, [x];", "exists (x == 0)")

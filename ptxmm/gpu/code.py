@@ -160,7 +160,7 @@ class Code:
             counted = self.fresh(32)
             self.add(f"popc.b{bits} {counted}, {operand}")
             return counted, 32
-        self._need(op, type_)
+        self.need(*needed(op, type_))
         self.add(f"{unary_mnemonic(op, type_)} {made}, {operand}")
         return self._cut(made, type_), bits
 
@@ -181,13 +181,13 @@ class Code:
             b = self._hidden(b, 32 if op in SHIFTS else bits)
         compares = op in COMPARISONS
         made = self.fresh(PREDICATE if compares else bits)
-        self._need(op, type_)
+        self.need(*needed(op, type_))
         self.add(f"{mnemonic(op, type_)} {made}, {a}, {b}")
         return (made, PREDICATE) if compares else (self._cut(made, type_), bits)
 
-    def _need(self, op: str, type_: Type) -> None:
-        need = needed(op, type_)
-        self.needs = max(self.needs[0], need[0]), max(self.needs[1], need[1])
+    def need(self, version: tuple[int, int], target: int) -> None:
+        """What is written needs at least this version of PTX and this target."""
+        self.needs = max(self.needs[0], version), max(self.needs[1], target)
 
     def _extended(self, operand: str, type_: Type) -> str:
         """A value of fewer bits than a register with its sign, where it has one; registers hold zeros above it."""

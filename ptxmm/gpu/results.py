@@ -14,6 +14,7 @@ from ptxmm.gpu.layout import WARP, Layout, layout
 from ptxmm.gpu.short import short_addresses, shown_addresses
 from ptxmm.gpu.shown import ensure_shown, has_addresses, shown
 from ptxmm.gpu.views import address_lines
+from ptxmm.isa import form_of
 from ptxmm.program import Addr, AsyncCopy, AsyncStore, FinalMem, FinalReg, Program, ProxyFence, Space
 
 LANE_SHIFT = 5
@@ -188,7 +189,9 @@ class Results:
             at = code.fresh(64)
             code.add(*address_lines(self.program, item.name, at))
             how = "const" if item.space is Space.CONST else f"relaxed.{code.scope}.global"
-            code.add(f"ld.{how}.b{type_.bits} {value}, [{at}+{column.offset}]")
+            load = f"ld.{how}.b{type_.bits}"
+            code.need(*form_of(load).requirement)
+            code.add(f"{load} {value}, [{at}+{column.offset}]")
             if self.initial is not None:
                 plain = code.fresh(32)
                 decoded(code, value, plain, self.initial[item.name, column.offset])
