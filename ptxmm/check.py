@@ -8,16 +8,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ptxmm import evidence, execution
-from ptxmm.conflicts import may_mix, race_pairs
+from ptxmm.conflicts import RacePair, may_mix, race_pairs
 from ptxmm.deadline import Deadline
 from ptxmm.encode import Encoding, encode
 from ptxmm.encodings import Encodings
 from ptxmm.errors import Undecided, Unsupported
 from ptxmm.events import Ending
 from ptxmm.expect import asked_words, judged, property_of, stated_words
+from ptxmm.features import ensure_supported
 from ptxmm.graph import event_graph
 from ptxmm.hangs import hang
 from ptxmm.model import Model
@@ -29,7 +31,7 @@ from ptxmm.script import smt_lib
 from ptxmm.solve import Truth
 from ptxmm.symmetry import interchangeable, one_order
 from ptxmm.uncertain import races, void
-from ptxmm.undefined import undefined
+from ptxmm.undefined import is_defined, undefined
 from ptxmm.verdict import Answer, Happening, Outcomes, Result
 
 
@@ -46,20 +48,26 @@ def check(program: Program, model: Model, options: Options) -> Result:
     if program.condition is not None:
         verdict = "unknown" if "outcome" in options.properties else "not asked"
     result = Result(program.path, program.name, program.variant, model.name, quantifier, verdict, bound=options.bound)
+    defined = is_defined(program, model)
+    asks = replace(options, properties=options.properties - {"undefined"}) if defined else options
+    unrolls = not defined or bool(asks.properties - {"hang"})
     try:
-        result = _deepened(encodings, options, result)
+        ensure_supported(program, model)
+        result = _deepened(encodings, asks, result) if unrolls else result
     except Unsupported as reason:
         result = replace(result, verdict="unsupported", why=str(reason))
     except Undecided as reason:
         unknown = Answer("unknown", why=str(reason))
-        race = unknown if "race" in options.properties else result.race
-        steps = unknown if "undefined" in options.properties else result.undefined
+        race = unknown if "race" in asks.properties else result.race
+        steps = unknown if "undefined" in asks.properties else result.undefined
         result = replace(result, verdict=void(result), why=str(reason), race=race, undefined=steps)
     from ptxmm.cat import DEFAULT_MODEL
 
     words = stated_words(program, model.name, DEFAULT_MODEL)
     if result.verdict != "unsupported":
         result = _hangs(encodings, options, words, result)
+        result = replace(result, undefined=Answer("no")) if asks != options else result
+        result = result if unrolls else replace(result, complete=result.hang.verdict != "unknown")
     result = judged(result, asked_words(words, options.properties))
     return replace(result, seconds=time.perf_counter() - start)
 
@@ -97,6 +105,9 @@ def _deepened(encodings: Encodings, options: Options, result: Result) -> Result:
 
 
 def _decided(encodings: Encodings, options: Options, result: Result) -> Result:
+    if "outcome" not in options.properties:
+        prefix = encodings.of(Ending.PREFIX, options.bound)
+        return _stopped_early(prefix, _conflicts(prefix, options), options, result)
     encoding = encodings.of(Ending.FINISHED, options.bound, loose=True)
     if encoding.base.choices.loosened:
         early = _early(encoding, options, result)
@@ -104,20 +115,26 @@ def _decided(encodings: Encodings, options: Options, result: Result) -> Result:
             return early
         encoding = encodings.of(Ending.FINISHED, options.bound)
     prefix = _with_prefixes(encoding, encodings, options)
-    asks_races = "race" in options.properties
-    pairs = race_pairs(prefix) if asks_races or may_mix(encoding) else ()
+    pairs = _conflicts(prefix, options)
     result = _outcome(encoding, options, result)
+    if prefix is encoding and not pairs and not options.properties & {"race", "undefined"}:
+        return result
+    return _stopped_early(prefix, pairs, options, result)
+
+
+def _conflicts(prefix: Encoding, options: Options) -> Sequence[RacePair] | None:
+    """The possible races, where they matter; None where the model cannot say."""
+    return race_pairs(prefix) if "race" in options.properties or may_mix(prefix) else ()
+
+
+def _stopped_early(prefix: Encoding, pairs: Sequence[RacePair] | None, options: Options, result: Result) -> Result:
+    """With what executions show that may stop early: undefined steps, races, and whether loops are cut."""
     if "undefined" in options.properties:
         result = replace(result, undefined=undefined(prefix, witness=options.witness))
-    if pairs is None:
-        no_names = Answer(
-            "unknown",
-            why=f"the model {encodings.model.name} does not say which relation is causality or moral strength",
-        )
-        return replace(result, race=no_names) if asks_races else result
-    if pairs or asks_races or prefix is not encoding:
-        result = races(prefix, list(pairs), options, result)
-    return result
+    if pairs is not None:
+        return races(prefix, list(pairs), options, result)
+    why = f"the model {prefix.model.name} does not say which relation is causality or moral strength"
+    return replace(result, race=Answer("unknown", why=why)) if "race" in options.properties else result
 
 
 def _early(some: Encoding, options: Options, result: Result) -> Result | None:

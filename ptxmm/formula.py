@@ -42,10 +42,10 @@ class Formulas:
     (True, -1, 1)
     """
 
-    __slots__ = ("_known", "clauses", "deadline", "kids", "meanings", "next", "places", "variables")
+    __slots__ = ("_known", "clauses", "deadline", "kids", "largest", "meanings", "next", "places", "variables")
 
-    def __init__(self, deadline: Deadline | None = None) -> None:
-        self.next = 2
+    def __init__(self, deadline: Deadline | None = None, largest: int = LARGEST) -> None:
+        self.next, self.largest = 2, largest
         self.deadline = deadline or Deadline.never()
         self.kids: dict[int, tuple[int, ...]] = {}
         self.meanings: dict[int, Meaning] = {}
@@ -57,8 +57,8 @@ class Formulas:
     def tick(self) -> None:
         """Raise Undecided when time is up or the formulas have grown too large."""
         self.deadline.check()
-        if self.next + len(self.clauses) > LARGEST:
-            raise Undecided(f"the formulas have more than {LARGEST:,} parts")
+        if self.next + len(self.clauses) > self.largest:
+            raise Undecided(f"the formulas have more than {self.largest:,} parts")
 
     def var(self) -> Lit:
         """A new variable."""

@@ -14,7 +14,7 @@ from ptxmm.arith import Type
 from ptxmm.attempts import Repetition, leave_out, retries
 from ptxmm.deadline import NEVER, Deadline
 from ptxmm.events import Again, Ending, Event, EventGraph, asked_registers
-from ptxmm.formula import Formulas, Lit
+from ptxmm.formula import LARGEST, Formulas, Lit
 from ptxmm.grown import Grown, counts_of
 from ptxmm.memory import initial
 from ptxmm.program import Atomic, Object, Program
@@ -22,6 +22,8 @@ from ptxmm.unroll import loops_of, unrolled
 from ptxmm.walk import Walk
 
 FURTHEST = 2000
+LARGEST_LOOPS = LARGEST // 3
+"""Parts of formulas for loops that are followed beyond the bound: more take long, and hardly ever come to an answer."""
 
 
 def never() -> bool:
@@ -103,7 +105,7 @@ def _walked(
         )
         for index, thread in enumerate(program.threads)
     ]
-    formulas = Formulas(deadline)
+    formulas = Formulas(deadline, LARGEST_LOOPS if any(bounds.values()) else LARGEST)
     counts = counts_of(program, nodes)
     memory = grown.memory(program, nodes, formulas, counts)
     graph = EventGraph(program, formulas, memory, nodes, ending=ending, expect_ends=expect_ends, **counts)

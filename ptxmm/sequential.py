@@ -41,7 +41,7 @@ ONE_WORD = {"ptx-6.0": True, "ptx-7.5": True, "ptx-9.4": True, "ptx-9.4-literal"
 
 def is_sound(program: Program, model: Model) -> bool:
     """Whether every interleaving of a test is an execution that the model allows."""
-    return _shipped(model) and can_follow(program)
+    return is_shipped(model) and can_follow(program)
 
 
 def is_exact(program: Program, model: Model) -> bool:
@@ -100,5 +100,6 @@ def _whole(program: Program, thread: Thread, access: Access) -> bool:
     )
 
 
-def _shipped(model: Model) -> bool:
+def is_shipped(model: Model) -> bool:
+    """Whether a model is one of those whose axioms are known here."""
     return model.name in ONE_WORD and model.path == str(models_dir() / f"{model.name}.cat")

@@ -8,13 +8,17 @@ flags of the model file say whose names begin with `undefined-`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ptxmm import evidence, execution
 from ptxmm.encode import Encoding
 from ptxmm.events import Event
 from ptxmm.formula import Lit
+from ptxmm.model import Model
+from ptxmm.program import Barrier, Program
 from ptxmm.question import ask
 from ptxmm.relation import Rel, Set
+from ptxmm.sequential import can_follow, is_shipped
 from ptxmm.solve import Truth
 from ptxmm.verdict import Answer
 
@@ -22,10 +26,26 @@ PREFIX = "undefined-"
 MOST = 3
 
 
+def is_defined(program: Program, model: Model) -> bool:
+    """Whether no step of a test can be undefined, whatever is read and however often its loops are repeated.
+
+    So it is where all accesses are of whole words at fixed places inside ordinary memory, and where there is nothing
+    beside them but fences, arithmetic, branches, and barriers of whole warps: whether these are undefined does not
+    depend on values, on order or on time.
+    """
+    barriers, threads = False, []
+    for thread in program.threads:
+        others = tuple(statement for statement in thread.body if not isinstance(statement, Barrier))
+        barriers = barriers or others != thread.body
+        threads.append(replace(thread, body=others))
+    divides = barriers and any(thread.place.lane is not None for thread in threads)
+    return is_shipped(model) and not divides and can_follow(replace(program, threads=tuple(threads)))
+
+
 def undefined(encoding: Encoding, *, witness: bool) -> Answer:
     """Whether an execution, ended or not, reaches an undefined step; `unknown` where a loop was cut or no time left."""
     formulas = encoding.formulas
-    raised = _flags(encoding)
+    raised = flags(encoding)
     goal = formulas.disj([encoding.bad, *(literal for _, literal in raised)])
     found = ask(encoding, {"undefined": goal, "cut": encoding.graph.cut})
     answer, cut = found["undefined"], found["cut"]
@@ -40,7 +60,7 @@ def undefined(encoding: Encoding, *, witness: bool) -> Answer:
     return Answer("no")
 
 
-def _flags(encoding: Encoding) -> list[tuple[str, Lit]]:
+def flags(encoding: Encoding) -> list[tuple[str, Lit]]:
     """The flags of the model that say what is undefined."""
     return [(name, literal) for name, literal in encoding.evaluation.flags() if name.startswith(PREFIX)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from building import Options, add, atom, bra, cta, equal, final, label, ld, model, program, st, thread
@@ -23,7 +24,7 @@ from ptxmm.graph import event_graph
 from ptxmm.hangs import hang
 from ptxmm.interleaving import Interleavings
 from ptxmm.lassos import lasso
-from ptxmm.program import Unary
+from ptxmm.program import Reg, Unary
 from ptxmm.script import Script
 from ptxmm.solve import Session, Truth
 from ptxmm.unroll import unrolled
@@ -113,7 +114,8 @@ def test_a_solver_that_was_not_loaded_in_time_takes_the_next_constraints() -> No
 @pytest.mark.parametrize("engine", [check, enumerated])
 def test_a_test_without_any_time_is_unknown_in_all_that_is_asked(engine: Callable[..., Result]) -> None:
     asked = frozenset({"outcome", "race", "hang", "undefined"})
-    result = engine(TEST, model("ptx-9.4"), Options(properties=asked, timeout=-1.0))
+    anywhere = replace(TEST, threads=(*TEST.threads, thread("C", cta(2), ld("p", "x"), st(Reg("p"), 1))))
+    result = engine(anywhere, model("ptx-9.4"), Options(properties=asked, timeout=-1.0))
     answers = {getattr(result, name).verdict for name in asked - {"outcome"}}
     assert (result.verdict, answers) == ("unknown", {"unknown"})
 
