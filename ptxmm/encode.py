@@ -38,7 +38,7 @@ class Encoding:
     """A test under a model, as literals of `graph.formulas`.
 
     `asserted` must hold in every execution that counts, `axioms` are (name, literal), `bad` the literal that an
-    undefined access is made. `asked` is what the solver still holds of the last questions.
+    undefined access is made. `asked` is what solvers still hold of the last questions, that of all tests and one alone.
     """
 
     program: Program
@@ -50,7 +50,7 @@ class Encoding:
     evaluation: Evaluation
     axioms: list[tuple[str, Lit]]
     asserted: list[Lit] = field(default_factory=list)
-    asked: Asked | None = None
+    asked: dict[bool, Asked] = field(default_factory=dict)
 
     @property
     def formulas(self) -> Formulas:

@@ -48,12 +48,12 @@ def _with_loops_cut(encodings: Encodings, progress: str, bound: int) -> Answer:
     """The answer from executions in which loops that only wait stand for all of their repetitions, others for a few."""
     encoding = encodings.of(ENDINGS[progress], bound, states=False)
     graph = encoding.graph
-    doubts = ask(encoding, {"cut": graph.cut}, [-encoding.bad])
+    doubts = ask(encoding, {"cut": graph.cut}, [-encoding.bad], alone=True)
     scheduling = Progress(encoding, progress)
     never = scheduling.never_ends()
     alike = interchangeable(encoding) if progress in EVEN else ()
     asserted = [*scheduling.required, -graph.cut, -encoding.bad, one_order(encoding, alike)]
-    found = ask(encoding, {"hang": never}, asserted)["hang"]
+    found = ask(encoding, {"hang": never}, asserted, alone=True)["hang"]
     if found.assignment is not None:
         one = execution.concrete(encoding, found.assignment)
         return Answer("yes", why="; ".join(_stories(scheduling, one)), witness=evidence.shown(one))

@@ -26,17 +26,22 @@ class Found:
     vacuous: bool = False
 
 
-def ask(encoding: Encoding, goals: Mapping[str, Lit], asserted: Sequence[Lit] = ()) -> dict[str, Found]:
-    """For each goal, whether an execution that the model allows has it, with what is `asserted` besides."""
+def ask(
+    encoding: Encoding, goals: Mapping[str, Lit], asserted: Sequence[Lit] = (), *, alone: bool = False
+) -> dict[str, Found]:
+    """For each goal, whether an execution that the model allows has it, with what is `asserted` besides.
+
+    Questions that are asked `alone` find the same executions whatever was asked of other tests before.
+    """
     found = {name: Found(Truth.UNSAT) for name in goals}
     formulas = encoding.formulas
     certain = [*encoding.asserted, *(literal for _, literal in encoding.axioms)]
     open_goals = {name: formulas.conj((literal, *asserted)) for name, literal in goals.items() if literal != -1}
     if not open_goals or formulas.conj([*certain, *asserted]) == -1:
         return found
-    asked = encoding.asked
+    asked = encoding.asked.get(alone)
     if asked is None or not asked.loaded.open:
-        asked = encoding.asked = Asked(formulas, certain)
+        asked = encoding.asked[alone] = Asked(formulas, certain, alone=alone)
     names = asked.name(list(open_goals.values()))
     for goal, name in zip(open_goals, names, strict=True):
         truth = asked.loaded.check([name], formulas.deadline)

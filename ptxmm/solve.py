@@ -37,13 +37,14 @@ class Truth(Enum):
 class Loaded:
     """Constraints that are loaded; `prefix` starts the names of their variables.
 
-    Large ones stand in a solver of their own. Z3 is slow with many assumptions there, so that named literals are
+    Large ones stand in a solver of their `own`. Z3 is slow with many assumptions there, so that named literals are
     asserted for one check (`held`), and its steps are no measure of its time, so that the timer is always set.
     """
 
     solver: z3.Solver
     prefix: str
     large: bool = False
+    own: bool = False
     held: bool = False
     open: bool = True
     declared: dict[int, z3.FuncDeclRef] = field(default_factory=dict)
@@ -109,7 +110,7 @@ class Loaded:
     def close(self) -> None:
         """Take the constraints out of a solver that is not theirs alone."""
         self.open = False
-        if not self.large:
+        if not self.own:
             self.solver.pop()
 
     def add(self, text: str, deadline: Deadline = NEVER) -> None:
@@ -161,11 +162,11 @@ class Session:
 
     def _pushed(self, text: str, prefix: str, deadline: Deadline) -> Loaded:
         self._forget()
-        large = len(text) > LARGE
-        loaded = Loaded(_solver() if large else self.solver, prefix, large)
-        if not large:
-            self.read += len(text)
-            loaded.solver.push()
+        if len(text) > LARGE:
+            return apart(text, prefix, deadline)
+        loaded = Loaded(self.solver, prefix)
+        self.read += len(text)
+        loaded.solver.push()
         try:
             loaded.add(text, deadline)
         except Undecided:
@@ -184,6 +185,13 @@ class Session:
         if self.loads % self.RENEWAL == 0 or self.read > self.READ:
             self._renew()
         return f"t{self.loads}_"
+
+
+def apart(text: str, prefix: str, deadline: Deadline = NEVER) -> Loaded:
+    """The constraints in a solver of their own, for as long as they are used."""
+    loaded = Loaded(_solver(), prefix, len(text) > LARGE, own=True)
+    loaded.add(text, deadline)
+    return loaded
 
 
 def _solver() -> z3.Solver:

@@ -47,7 +47,7 @@ def undefined(encoding: Encoding, *, witness: bool) -> Answer:
     formulas = encoding.formulas
     raised = flags(encoding)
     goal = formulas.disj([encoding.bad, *(literal for _, literal in raised)])
-    found = ask(encoding, {"undefined": goal, "cut": encoding.graph.cut})
+    found = ask(encoding, {"undefined": goal, "cut": encoding.graph.cut}, alone=True)
     answer, cut = found["undefined"], found["cut"]
     if answer.assignment is not None:
         one = execution.concrete(encoding, answer.assignment)

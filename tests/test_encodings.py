@@ -42,6 +42,14 @@ def test_a_progress_model_asked_after_another_answers_as_if_alone(order: tuple[s
         assert together == alone, test.full_name
 
 
+@pytest.mark.parametrize("name", ["lock-progress", "wait-slips"])
+def test_who_waits_for_what_is_told_alike_whatever_was_asked_before(name: str) -> None:
+    (path,) = LITMUS.rglob(f"{name}.lit")
+    tests = read_programs(path)
+    told = [(test.full_name, hang(among(test), "fair", 4).why) for test in (*tests, *reversed(tests), *tests)]
+    assert len(set(told)) == len(tests)
+
+
 def test_a_graph_from_values_that_are_known_is_the_same() -> None:
     adds = thread("A", cta(0), atom("add", "r", "x", 1), st("y", "r"))
     reads = thread("B", cta(1), ld("s", "y"), ld("t", "x"), st("x", "s"))
