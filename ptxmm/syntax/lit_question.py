@@ -175,6 +175,8 @@ def hardware(source: Source, items: list[Item], memory: Memory, threads: dict[st
                 raise source.error(f"`{words[0]}` is no target", note.start, note.end, "write `require sm_90a;`")
             found = replace(found, require=words[0])
         elif note.kind == "skip":
+            if not unquoted(words[0]).strip():
+                raise source.error("`skip` says why", note.start, note.end, 'write `skip "needs two GPUs";`')
             found = replace(found, skip=unquoted(words[0]))
         else:
             found = _of_thread(source, note, words, memory, threads, found)
@@ -189,6 +191,9 @@ def _of_thread(
     if note.kind == "busy":
         node = Node("number", words[1], (), note.words[1].start_pos or 0, note.words[1].end_pos or 0)
         count = constant(Reader(source, _no_names), node, "how many stores")
+        if count > BUSIEST:
+            message = f"a launch does not end soon with {count:,} stores before each round"
+            raise source.error(message, node.start, node.end, f"there are at most {BUSIEST:,}")
         return replace(found, busy=(*found.busy, (words[0], count)))
     for token in note.words[1:]:
         if memory.seen(str(token), threads[words[0]].place) is None:
@@ -203,6 +208,9 @@ def _no_names(reader: Reader, node: Node) -> Value:
 def _no_number(reader: Reader, node: Node) -> InputError:
     return reader.source.error(f"`{node.text}` is no number", node.start, node.end)
 
+
+BUSIEST = 1 << 16
+"""The most unrelated stores that a note for the hardware asks for."""
 
 ESCAPES = {"n": "\n", "t": "\t"}
 
