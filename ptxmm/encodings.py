@@ -17,9 +17,16 @@ class Encodings:
         self.program, self.model, self.deadline = program, model, deadline
         self._grown = Grown.of(program)
         self._made: list[Encoding] = []
+        self._known: dict[tuple[Ending, int, bool, bool], Encoding] = {}
 
     def of(self, ending: Ending, bound: int, *, loose: bool = False, states: bool = True) -> Encoding:
         """The executions with an ending. Without `states`, nothing is asked of final registers; `loose` are some."""
+        key = (ending, bound, loose, states)
+        if key not in self._known:
+            self._known[key] = self._of(ending, bound, loose=loose, states=states)
+        return self._known[key]
+
+    def _of(self, ending: Ending, bound: int, *, loose: bool, states: bool) -> Encoding:
         graph = events_under(self.program, self.model, bound, ending, self.deadline, states=states, grown=self._grown)
         for one in self._made:
             made = one.graph

@@ -191,16 +191,18 @@ def _nodes(
             reach[i] |= reach[j]
         always[i] = (common if targets else 0) | 1 << i
         reach[i] |= 1 << i
-    regions = []
+    turns = [0] * (size + 2)
     for i, (pc, _) in enumerate(order):
         deadline.check()
         if len(after[i]) > 1 or (pc >= 0 and isinstance(body[pc], Assume)):
             rejoined = 0
             for p in bits(always[i] & ~(1 << i)) if not to_the_end else ():
                 rejoined |= reach[p]
-            regions.append((i, reach[i] & ~rejoined & ~(1 << i)))
+            region = reach[i] & ~rejoined & ~(1 << i)
+            for j in bits(region ^ region << 1):  # where it begins, and where it is left
+                turns[j] ^= 1 << i
     dominators = [0] * size
-    nodes = []
+    decided, nodes = 0, []
     for i, (pc, counts) in enumerate(order):
         deadline.check()
         common = -1
@@ -210,7 +212,7 @@ def _nodes(
         like = -1
         if len(before[i]) > 1:
             like = max((d for d in bits(dominators[i]) if d != i and always[d] >> i & 1), default=-1)
-        decided = sum(1 << j for j, region in regions if region >> i & 1)
+        decided ^= turns[i]
         statement = body[pc] if pc >= 0 else None
         sink = pc if pc >= END else CUT if pc % 2 == 0 else WAIT
         loop = found[(sink - pc) // 2] if sink < END else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptxmm.accesses import Accesses
 from ptxmm.arrivals import Arrivals
 from ptxmm.asynchronous_steps import Steps
+from ptxmm.closure import bits
 from ptxmm.copies import Copies
 from ptxmm.events import Again, Ending, Env, Event, EventGraph
 from ptxmm.formula import Formulas, Lit
@@ -212,13 +213,9 @@ class Walk(Registers):
             return
         for read, literal in self.deps(statement.guard).items():
             self.graph.ctrl.append((read, event.id, literal))
-        decided, number = self.nodes[self.node].decided_by, 0
-        while decided:
-            if decided & 1:
-                for read, literal in self.decisions.get(number, {}).items():
-                    self.graph.ctrl.append((read, event.id, literal))
-            decided >>= 1
-            number += 1
+        for number in bits(self.nodes[self.node].decided_by):
+            for read, literal in self.decisions.get(number, {}).items():
+                self.graph.ctrl.append((read, event.id, literal))
 
     def counted(self, event: Event) -> tuple[int, int, int]:
         """What tells an atomic addition apart from every other that an execution may do."""

@@ -84,13 +84,14 @@ class Registers:
 
     def written_under(self) -> dict[int, set[str]]:
         """The registers that the arms of each branch may write."""
-        found: dict[int, set[str]] = {}
+        arms: dict[str, int] = {}
+        deciding = 0
         for node in self.nodes:
             self.graph.formulas.deadline.check()
-            names = written(node.statement) if node.statement is not None else ()
-            for j in bits(node.decided_by):
-                found.setdefault(j, set()).update(names)
-        return found
+            deciding |= node.decided_by
+            for name in written(node.statement) if node.statement is not None else ():
+                arms[name] = arms.get(name, 0) | node.decided_by
+        return {j: {name for name, mask in arms.items() if mask >> j & 1} for j in bits(deciding)}
 
     def join(self, incoming: list[tuple[Lit, Env]], branches: int) -> Env:
         """The registers where ways meet: one that some way wrote also depends on what chose the way."""

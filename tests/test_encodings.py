@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from building import atom, cta, final, ld, model, program, st, thread
 
 from ptxmm.deadline import Deadline
+from ptxmm.encode import events_under
 from ptxmm.encodings import Encodings
-from ptxmm.events import Ending
+from ptxmm.events import Ending, EventGraph
 from ptxmm.graph import event_graph
 from ptxmm.grown import Grown
 from ptxmm.hangs import hang
+from ptxmm.model import Model
 from ptxmm.options import PROGRESS
 from ptxmm.program import Program
+from ptxmm.progress import ENDINGS
 from ptxmm.syntax import read_programs
 
 LITMUS = Path(__file__).parent.parent / "litmus"
@@ -31,6 +36,20 @@ def test_questions_about_the_same_executions_share_an_encoding() -> None:
     assert encodings.of(Ending.PREFIX, 4, states=False) is prefix
     assert encodings.of(Ending.FINISHED, 4) is not prefix
     assert encodings.of(Ending.NEVER_STARTED, 4) is encodings.of(Ending.NEVER_STARTED, 4)
+
+
+def test_events_are_made_once_for_all_progress_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[Ending]()
+
+    def noted(program: Program, model: Model, bound: int, ending: Ending, *rest: Any, **named: Any) -> EventGraph:
+        made.append(ending)
+        return events_under(program, model, bound, ending, *rest, **named)
+
+    monkeypatch.setattr("ptxmm.encodings.events_under", noted)
+    test = next(iter(read_programs(LITMUS / "protocols" / "residency.lit")))
+    shared = among(test)
+    assert {hang(shared, progress, 1).verdict for progress in PROGRESS} == {"yes", "no"}
+    assert Counter(made) == Counter({ENDINGS[progress] for progress in PROGRESS})
 
 
 @pytest.mark.parametrize("order", [PROGRESS, PROGRESS[::-1]], ids=["fair first", "fair last"])
