@@ -15,6 +15,8 @@ from ptxmm.gpu.sass import Machine
 LOADS = ("LDG", "LD", "LDS", "ATOMG", "ATOM", "ATOMS")
 REGISTER = re.compile(r"\bR(\d+)\b")
 READS = re.compile(r"(@!?\w+ )?(ld|atom)\.")
+ORDERS = re.compile(r"(@!?\w+ )?(fence\.(?!proxy)|membar|bar\.|barrier\.|\S*\.(release|acq_rel)\b)")
+ACCESS = re.compile(r"(@!?\w+ )?(ld|st|atom|red|cp|mbarrier|tex|suld|sust)\.")
 NAME = re.compile(r"(?<![\w.%])[a-z]\w*(?![\w.:])")
 
 Text = tuple[int, str]
@@ -42,24 +44,29 @@ def held(load: Text, behind: Sequence[Text], here: dict[int, list[Machine]], cod
         for user in users(machine, code):
             for number, text in texts.items():
                 own = user.line == load[0] or any(user.line == line < number for line, _ in behind)
-                if not own and any(one.at > user.at for one in here.get(number, [])):
+                places = [one.at for one in here.get(number, [])]
+                issued = any(machine.at < at < user.at for at in places)
+                if not (own or issued) and any(at > user.at for at in places):
                     yield text
 
 
 def independent(load: str, behind: Sequence[Text]) -> Iterator[Text]:
-    """The lines behind a load that need not its value, up to a branch that does.
+    """The accesses behind a load that need not its value, up to a branch that does, or to what waits for all loads.
 
-    >>> list(independent("ld.u32 v1, [q]", [(2, "add.u32 v2, v1, 1"), (3, "st.u32 [p], v2"), (4, "st.u32 [s], 1")]))
+    >>> behind = [(2, "add.u32 v2, v1, 1"), (3, "st.u32 [p], v2"), (4, "st.u32 [s], 1"), (5, "fence.acq_rel.gpu")]
+    >>> list(independent("ld.u32 v1, [q]", [*behind, (6, "st.u32 [s], 2")]))
     [(4, 'st.u32 [s], 1')]
     """
     known = set(_written(load))
     for number, text in behind:
-        if not known & set(NAME.findall(text)):
-            yield number, text
-        elif "bra " in text:
+        if ORDERS.match(text):
             return
-        else:
+        if known & set(NAME.findall(text)):
+            if "bra " in text:
+                return
             known |= set(_written(text))
+        elif ACCESS.match(text):
+            yield number, text
 
 
 def _written(text: str) -> list[str]:
