@@ -7,12 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from building import model
 from machine.runs import seen, states
 
-from ptxmm import arith
+from ptxmm import arith, check, enumeration
 from ptxmm.arith import Type
 from ptxmm.errors import Unsupported
 from ptxmm.gpu.source import kernel
+from ptxmm.options import Options
 from ptxmm.program import Program
 from ptxmm.syntax.lit import read
 
@@ -127,3 +129,25 @@ def test_an_assembler_takes_what_a_question_computes(name: str, left: int, right
     command = [PTXAS or "ptxas", "-arch=sm_90a", str(source), "-o", str(tmp_path / "kernel.cubin")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+NOT_A_NUMBER = """ptx not-a-number
+.global .b{bits} x = {nan}; .global .{kind} y = {one};
+thread A @ d0.c0.b0 {{ .reg .{kind} a, b; ld.weak.global.b{bits} a, [x]; ld.weak.global.b{bits} b, [y];
+    setp.ne.{kind} p, a, b; q = a != b; setp.eq.{kind} r, a, a; setp.gt.{kind} s, a, b; min.{kind} c, a, b;
+    abs.{kind} d, b; neg.{kind} e, d; setp.ne.{kind} t, e, d; }}
+exists (!A.p && A.q && !A.r && !A.s && A.c == y && A.d == y && A.e == -A.d && A.t)
+"""
+
+
+@pytest.mark.parametrize(("kind", "nan", "one"), [
+    ("f16", 0x7FFF, 0x3C00), ("bf16", 0x7FC0, 0x3F80), ("f32", 0x7FC00000, 0x3F800000),
+    ("f64", 0x7FF8 << 48, 0x3FF0 << 48),
+])  # fmt: skip
+def test_what_is_no_number_differs_by_an_operator_and_not_by_setp_ne(kind: str, nan: int, one: int) -> None:
+    bits = int(kind.removeprefix("b")[1:])
+    test = only(NOT_A_NUMBER.format(bits=bits, kind=kind, nan=hex(nan), one=hex(one)))
+    (counted,) = seen(test, warps=1)
+    assert counted.holding == counted.instances > 0
+    for engine in (check, enumeration):
+        assert engine.check(test, model("ptx-9.4"), Options()).verdict == "allowed"

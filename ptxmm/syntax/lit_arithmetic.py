@@ -14,6 +14,7 @@ from ptxmm.syntax.lit_tree import Node, Step
 from ptxmm.syntax.lit_values import TYPES, Value, bits_of, extended, narrowed, no_integer, plain, settle
 
 INTEGERS = frozenset(["u16", "s16", "u32", "s32", "u64", "s64"])
+SIGNED = frozenset(["s16", "s32", "s64"])
 BITS = frozenset(["pred", "b16", "b32", "b64"])
 FLOATS = frozenset(["f16", "f32", "f64", "bf16"])
 MOVES = frozenset(["pred", "b16", "b32", "b64", "b128", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"])
@@ -56,8 +57,8 @@ ROWS: dict[str, Row] = {
     "rem": Row(2, INTEGERS),
     "min": Row(2, INTEGERS | FLOATS),
     "max": Row(2, INTEGERS | FLOATS),
-    "abs": Row(1, frozenset(["s16", "s32", "s64"])),
-    "neg": Row(1, frozenset(["s16", "s32", "s64", "f32", "f64"])),
+    "abs": Row(1, SIGNED | FLOATS),
+    "neg": Row(1, SIGNED | FLOATS),
     "and": Row(2, BITS),
     "or": Row(2, BITS),
     "xor": Row(2, BITS),
@@ -66,7 +67,7 @@ ROWS: dict[str, Row] = {
     "shr": Row(2, INTEGERS | BITS - {"pred"}),
     "popc": Row(1, frozenset(("b32", "b64"))),
     "selp": Row(3, MOVES - {"pred"}),
-    "setp": Row(2, MOVES - {"pred", "b128"}),
+    "setp": Row(2, (MOVES | FLOATS) - {"pred", "b128"}),
     "cvt": Row(1, INTEGERS | {"u8", "s8"}),
     "cvta": Row(
         1, frozenset(("u64",)), frozenset(["to", "global", "shared", "const", "shared::cta", "shared::cluster"])
@@ -193,7 +194,7 @@ def _computed(reader: Reader, step: Step, parts: Shape, values: Sequence[Value])
         return Select(_predicate(reader, values[2], operands[2]), then, other)
     if op == "setp":
         a, b = (_operand(reader, step, v, type_, n) for v, n in zip(values[:2], operands, strict=False))
-        compared = Binary(COMPARE[parts.words[0]], a, b, type_)
+        compared = _compared(COMPARE[parts.words[0]], a, b, type_)
         if len(values) < 3:
             return compared
         return Binary(COMBINE[parts.words[1]], compared, _predicate(reader, values[2], operands[2]), PRED)
@@ -209,6 +210,13 @@ def _computed(reader: Reader, step: Step, parts: Shape, values: Sequence[Value])
     if op in UNARY:
         return Unary(UNARY[op], args[0], type_)
     return Binary(SIGNS[op], args[0], args[1], type_)
+
+
+def _compared(op: str, a: Expr, b: Expr, type_: Type) -> Expr:
+    """A comparison: `.ne` of floating numbers holds of two that differ, and C's `!=` also where one is no number."""
+    if op == "!=" and type_.floating:
+        return Binary("||", Binary("<", a, b, type_), Binary(">", a, b, type_), PRED)
+    return Binary(op, a, b, type_)
 
 
 def _product(reader: Reader, step: Step, parts: Shape, values: Sequence[Value]) -> Expr:
