@@ -135,7 +135,7 @@ def _read(path: Path) -> list[Measurement]:
     """The measurements of a file that --json wrote, with what the numbers say of the claims as they are stated now."""
     from ptxmm.errors import InputError, Span
     from ptxmm.files import read_text
-    from ptxmm.gpu.measure.results import from_json
+    from ptxmm.gpu.measure.results import OtherFormat, from_json
 
     try:
         found = json.loads(read_text(path, "measurement"))
@@ -144,7 +144,8 @@ def _read(path: Path) -> list[Measurement]:
         return [_judged(from_json(each)) for each in found]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
         at, hint = Span(str(path), 0, 0), "`ptxmm measure NAME --json > FILE` writes such a file"
-        raise InputError("this is not what `ptxmm measure --json` writes", at, hint) from wrong
+        message = "this is not what `ptxmm measure --json` writes"
+        raise InputError(str(wrong) if isinstance(wrong, OtherFormat) else message, at, hint) from wrong
 
 
 def _measured(measure: Measure, machine: Machine, seconds: float, seed: int) -> tuple[Measurement, bool]:

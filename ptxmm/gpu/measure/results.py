@@ -14,6 +14,10 @@ from ptxmm.records import record
 FORMAT = 1
 
 
+class OtherFormat(ValueError):
+    """A measurement that another version wrote."""
+
+
 class Role(StrEnum):
     """What an arm is there for.
 
@@ -157,7 +161,7 @@ def to_json(found: Measurement) -> dict[str, Any]:
 def from_json(found: Mapping[str, Any]) -> Measurement:
     """The measurement that a JSON object holds."""
     if found["format"] != FORMAT:
-        raise ValueError(f"this measurement has format {found['format']}, and this is read: {FORMAT}")
+        raise OtherFormat(f"this measurement has format {found['format']}, and this is read: {FORMAT}")
     measurement = record(Measurement, dict(found))
     _ensure_sound(measurement)
     return measurement
