@@ -26,7 +26,9 @@ from ptxmm.vocabulary import SETS
 
 KINDS = {"R": ("M", "R"), "W": ("M", "W"), "F": ("F",), "B": ("F", "B"), "S": (), "G": (), "A": (), "K": (), "E": ()}
 WINDOWS = {"mbarrier_init": ("RESTRICT", "MBINIT"), "shared::cluster::read": ("RESTRICT", "READS")}
-ABOUT_FLIGHT = ("mbo", "mbnext", "phase", "mbloc", "issued", "done", "inspace", "acquires", "same-copy", "tenant")
+ABOUT_FLIGHT = (
+    "mbo", "mbnext", "phase", "reached", "mbloc", "issued", "done", "inspace", "acquires", "same-copy", "tenant",
+)  # fmt: skip
 
 
 class Base:

@@ -52,6 +52,7 @@ class InFlight:
             "mbo": lambda: self.mbarriers.order(),
             "mbnext": lambda: self.mbarriers.next(),
             "phase": lambda: self.mbarriers.phases(),
+            "reached": lambda: self.mbarriers.reached(),
             "mbloc": self._same_mbarrier,
             "issued": self._issued,
             "done": lambda: self.graph.done,
@@ -65,7 +66,7 @@ class InFlight:
         """What comes after what in time: a copy after its start, a completion after it, a wait after arrivals."""
         guards = {event.id: event.guard for event in self.events}
         both = self.graph.formulas.conj
-        for name in ("issued", "done", "phase"):
+        for name in ("issued", "done", "phase", "reached"):
             for i, j, literal in self.pairs(name):
                 yield i, j, both((literal, guards[i], guards[j]))
 

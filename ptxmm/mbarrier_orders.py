@@ -155,9 +155,14 @@ class _View:
         """Whether another change can stay where it is, whatever order a row had before.
 
         It is after the first so many of them and before the last so many, and causality does not relate it to the rest.
+        What is before one that returns a state must not hang on that state, so that for it there is no rest.
         """
         after = [self.certain(one, other) for one in row]
         before = [self.certain(other, one) for one in row]
         ordered = after == sorted(after, reverse=True) and before == sorted(before)
-        free = (one for n, one in enumerate(row) if not after[n] and not before[n])
-        return ordered and not any(self.leads(one, other) or self.leads(other, one) for one in free)
+        free = [one for n, one in enumerate(row) if not after[n] and not before[n]]
+        return (
+            ordered
+            and not (other.table and free)
+            and not any(self.leads(one, other) or self.leads(other, one) for one in free)
+        )

@@ -77,7 +77,7 @@ def _transitive(barrier: Mbarrier, formulas: Formulas) -> None:
 
 def _known(one: Event, other: Event, reach: Reach, orders: Exchanges | None) -> Lit:
     """TRUE or FALSE where one order of two operations is certain, else 0."""
-    if _in_order(one, other):
+    if in_order(one, other):
         return 1
     if orders is not None and (one.id, other.id) in orders.before:
         return 1
@@ -91,7 +91,7 @@ def _known(one: Event, other: Event, reach: Reach, orders: Exchanges | None) -> 
     return 1 if one.id in must else 0
 
 
-def _in_order(earlier: Event, later: Event) -> bool:
+def in_order(earlier: Event, later: Event) -> bool:
     """Whether program order puts one operation of a thread before another; a completion comes after its start."""
     if earlier.thread != later.thread or earlier.issue >= 0:
         return False

@@ -14,7 +14,7 @@ from ptxmm.formula import Lit
 from ptxmm.mbarrier_certain import certain
 from ptxmm.mbarrier_orders import Causality, Exchanges
 from ptxmm.mbarrier_reach import Reach
-from ptxmm.mbarrier_sequence import Found, Mbarrier, order, previous
+from ptxmm.mbarrier_sequence import Found, Mbarrier, in_order, order, previous
 from ptxmm.mbarrier_state import Phase, State, fresh, misasked, passes, phase_of, step, token
 from ptxmm.program import MbarrierWait
 
@@ -197,6 +197,48 @@ class Mbarriers:
                 for event in barrier.changing:
                     if event.counts:
                         yield event.id, wait.id, self._same_phase(barrier, event, wait, true)
+
+    def reached(self) -> Iterable[tuple[int, int, Lit]]:
+        """The pairs of `reached`: from a change of an mbarrier to what finds a phase that could not be without it."""
+        for barrier in self.all.values():
+            for event in barrier.events:
+                shows = self._shows(event)
+                for change in barrier.changing:
+                    if shows != -1 and change.id != event.id:
+                        yield change.id, event.id, self.formulas.both(shows, self._over(barrier, change, event))
+
+    def _shows(self, event: Event) -> Lit:
+        """The literal that a thread goes on with what an operation found; a try_wait may fail whatever it finds."""
+        if isinstance(event.statement, MbarrierWait):
+            return event.table.get(1, -1) if event.statement.tries else 1
+        return 1 if event.table else -1
+
+    def _over(self, barrier: Mbarrier, change: Event, event: Event) -> Lit:
+        """The literal that what an operation returns is due to a change.
+
+        A wait tells of the phases before that which it finds, and comes after what its own thread did; an arrival that
+        returns a state comes after all before it, and so does what is returned where nothing is defined any more.
+        """
+        formulas, lost = self.formulas, barrier.lost
+        earlier = barrier.before[change.id, event.id]
+        if not event.waits or (change.id < event.id and in_order(change, event)):
+            return earlier
+        began = [
+            formulas.both(one, other)
+            for then, one in self._current(barrier, change).items()
+            for now, other in self._current(barrier, event).items()
+            if then < now
+        ]
+        unsaid = formulas.both(lost[event.id], earlier)
+        return formulas.both(-lost[change.id], formulas.disj((unsaid, *began)))
+
+    def _current(self, barrier: Mbarrier, event: Event) -> dict[Phase, Lit]:
+        """The phase that an operation finds; an init comes before the first one of its object."""
+        phases: dict[Phase, list[Lit]] = {}
+        for state, literal in barrier.found[event.id].items():
+            phase = state.current if state.valid else (state.life, -1)
+            phases.setdefault(phase, []).append(literal)
+        return {phase: self.formulas.disj(literals) for phase, literals in phases.items()}
 
     def _same_phase(self, barrier: Mbarrier, event: Event, wait: Event, true: Lit) -> Lit:
         mine, formulas = barrier.phases[event.id], self.formulas

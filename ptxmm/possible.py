@@ -20,7 +20,7 @@ from ptxmm.model import Check
 from ptxmm.plan import Plan
 from ptxmm.relation import Rel, Set, Symbolic
 
-CHOSEN = frozenset({"rf", "co", "fr", "sync_fence", "phase", "mbo", "mbnext", "mbloc"})
+CHOSEN = frozenset({"rf", "co", "fr", "sync_fence", "phase", "reached", "mbo", "mbnext", "mbloc"})
 Found = Mapping[str, Reach | None]
 
 

@@ -15,6 +15,8 @@ from building import model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from random_asynchronous import ARRIVALS, LOAD, WAITS, Scene, asynchronous
+from random_observations import Counts, Threads, reachable, threads_that_tell
+from random_observations import written as as_program
 
 from ptxmm import check, encode, enumeration, states
 from ptxmm.batch import Piece, decide
@@ -149,6 +151,34 @@ def test_the_phases_of_some_two_threads_are_those_of_the_text(
     ask: Check, list_all: All, one: Thread, other: Thread, count: int, reading: str
 ) -> None:
     agrees(ask, list_all, (one, other), count, reading)
+
+
+# --- threads that act on what others found ----------------------------------------------------------------------------
+
+
+def tells(list_all: All, told: tuple[Threads, Counts]) -> None:
+    found = list_all(as_program(*told), model("ptx-9.4"), Options())
+    assert found.complete
+    assert {state.values for state in found.states} == reachable(*told), told
+
+
+@pytest.mark.parametrize("list_all", [states.enumerate_states, enumeration.outcomes], ids=["z3", "enumeration"])
+@settings(QUIET, max_examples=15, derandomize=True)
+@given(threads_that_tell())
+def test_threads_find_of_phases_what_an_interleaving_brings_about_and_nothing_else(
+    list_all: All, told: tuple[Threads, Counts]
+) -> None:
+    tells(list_all, told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("list_all", [states.enumerate_states, enumeration.outcomes], ids=["z3", "enumeration"])
+@settings(QUIET, max_examples=3000)
+@given(threads_that_tell(7))
+def test_threads_of_larger_tests_find_what_an_interleaving_brings_about(
+    list_all: All, told: tuple[Threads, Counts]
+) -> None:
+    tells(list_all, told)
 
 
 # --- with data, copies and two mbarriers -----------------------------------------------------------------------------

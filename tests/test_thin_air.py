@@ -97,6 +97,55 @@ IN_FLIGHT = {
         }
         exists (A.p == 1)
     """,
+    "an arrival that ends an earlier phase": """
+        .shared @ d0.c0.b0 .mbarrier m(1);
+        thread A @ d0.c0.b0 {
+            mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 p, [m], 1;
+            if (p == 0) { st.relaxed.cta.global.u32 [y], 1; }
+        }
+        thread B @ d0.c0.b0 {
+            ld.relaxed.cta.global.u32 r, [y];
+            if (r == 1) { mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m]; }
+        }
+        exists (A.p == 0)
+    """,
+    "a state of a phase that begins": """
+        .shared @ d0.c0.b0 .mbarrier m(1);
+        thread A @ d0.c0.b0 {
+            mbarrier.arrive.relaxed.cta.shared::cta.b64 t, [m];
+            if (t != 0) { st.relaxed.cta.global.u32 [y], 1; }
+        }
+        thread B @ d0.c0.b0 {
+            ld.relaxed.cta.global.u32 r, [y];
+            if (r == 1) { mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m]; }
+        }
+        exists (A.t != 0)
+    """,
+    "a count of what is pending": """
+        .shared @ d0.c0.b0 .mbarrier m(3);
+        thread A @ d0.c0.b0 {
+            mbarrier.arrive.noComplete.release.cta.shared::cta.b64 t, [m], 1;
+            mbarrier.pending_count.b64 c, t;
+            if (c == 2) { st.relaxed.cta.global.u32 [y], 1; }
+        }
+        thread B @ d0.c0.b0 {
+            ld.relaxed.cta.global.u32 r, [y];
+            if (r == 1) { mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m]; }
+        }
+        exists (A.c == 2)
+    """,
+    "an object that is made": """
+        .shared @ d0.c0.b0 .b64 m;
+        thread A @ d0.c0.b0 {
+            mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 p, [m], 1;
+            if (p == 1) { st.relaxed.cta.global.u32 [y], 1; }
+        }
+        thread B @ d0.c0.b0 {
+            ld.relaxed.cta.global.u32 r, [y];
+            if (r == 1) { mbarrier.init.shared::cta.b64 [m], 1; }
+        }
+        exists (A.p == 1)
+    """,
     "bytes that are expected": """
         .shared @ d0.c0.b0 .mbarrier m(1);
         .shared @ d0.c0.b0 .mbarrier n(1);
@@ -145,3 +194,60 @@ def test_only_a_model_that_forbids_values_out_of_thin_air_has_none(
     model, program = shipped(name), program_of(body)
     assert engine(program, model, OUTCOME).verdict == "forbidden"
     assert engine(program, without(model, *GROUNDING), OUTCOME).verdict in ("allowed", "unknown")
+
+
+# --- what a thread finds out about an mbarrier -----------------------------------------------------------------------
+
+TOLD = """
+    .shared @ d0.c0.b0 .mbarrier m(1);
+    thread A @ d0.c0.b0 {
+        mbarrier.LOOK.parity.relaxed.cta.shared::cta.b64 p, [m], 1;
+        if (p == 0) { st.relaxed.cta.global.u32 [y], 1; }
+    }
+    thread B @ d0.c0.b0 {
+        ld.relaxed.cta.global.u32 r, [y];
+        if (r == 1) { mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m], COUNT; }
+    }
+    exists (A.p == 0 && B.r == 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("look", "verdict"), [("test_wait", "forbidden"), ("try_wait", "allowed")])
+def test_a_try_wait_may_fail_whatever_it_finds_so_that_nothing_need_have_been_before(
+    engine: Callable[[Program, Model, Options], Result], look: str, verdict: str
+) -> None:
+    program = program_of(TOLD.replace("LOOK", look).replace("COUNT", "1"))
+    assert engine(program, shipped("ptx-9.4"), OUTCOME).verdict == verdict
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_test_finds_what_hangs_on_it_undefined(engine: Callable[[Program, Model, Options], Result]) -> None:
+    program = program_of(TOLD.replace("LOOK", "test_wait").replace("COUNT", "2"))
+    assert engine(program, shipped("ptx-9.4"), Options(frozenset({"undefined"}))).undefined.verdict == "no"
+
+
+STARTED = """
+    .shared @ d0.c0.b0 .mbarrier m(1);
+    .shared @ d0.c0.b1 .u32 s;
+    thread A @ d0.c0.b0 {
+        st.relaxed.cluster.global.u32 [y], 1;
+        do { mbarrier.test_wait.parity.relaxed.cluster.shared::cta.b64 p, [m], 1; } while (p == HERE);
+        ld.weak.shared::cluster.u32 r, [s];
+        barrier.cluster.arrive.relaxed; barrier.cluster.wait;
+    }
+    thread B @ d0.c0.b1 {
+        do { ld.relaxed.cluster.global.u32 r, [y]; } while (r == 0);
+        mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [m];
+        barrier.cluster.arrive.relaxed; barrier.cluster.wait;
+    }
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("here", "verdict"), [(1, "no"), (2, "yes")])
+def test_a_phase_that_has_begun_shows_that_who_ended_the_one_before_has_started(
+    engine: Callable[[Program, Model, Options], Result], here: int, verdict: str
+) -> None:
+    program = program_of(STARTED.replace("HERE", str(here)))
+    assert engine(program, shipped("ptx-9.4"), Options(frozenset({"undefined"}))).undefined.verdict == verdict

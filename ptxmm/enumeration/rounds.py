@@ -14,6 +14,7 @@ from itertools import product
 from ptxmm.enumeration.counted import TOKEN, Object, Operation, State, apply
 from ptxmm.enumeration.limits import GaveUp
 from ptxmm.enumeration.memory import Spot
+from ptxmm.enumeration.past import Past, phase_after
 from ptxmm.enumeration.rows import Pairs, Rows, mask
 from ptxmm.enumeration.skeleton import Event, Skeleton
 
@@ -27,10 +28,12 @@ Phase = tuple[int, int]
 class Round:
     """Orders of the operations on one mbarrier that mean the same: their phases, and what is undefined in them.
 
+    `reached` leads to what shows that a phase has begun, from all that was done before it did.
     `last` holds, for each order, the waits that come after all changes and find their phase incomplete.
     """
 
     phase: Pairs
+    reached: Pairs
     following: Pairs
     undefined: str
     orders: tuple[tuple[int, ...], ...]
@@ -47,6 +50,10 @@ class Rounds:
     @property
     def phase(self) -> Pairs:
         return frozenset[tuple[int, int]]().union(*(one.phase for one in self.each))
+
+    @property
+    def reached(self) -> Pairs:
+        return frozenset[tuple[int, int]]().union(*(one.reached for one in self.each))
 
     @property
     def following(self) -> Pairs:
@@ -124,11 +131,13 @@ class Orders:
     def rounds(self) -> Iterator[Round]:
         """The orders, those together that mean the same."""
         self.before = {e.id: mask(one.id for one in self.earlier(e)) for e in self.events}
-        self.extend([], 0, self.start(), "", {})
-        for (phase, following, undefined, _), orders in self.found.items():
+        self.extend([], Past(), self.start(), "", {})
+        for (phase, reached, following, undefined, _), orders in self.found.items():
             assert isinstance(phase, frozenset)
+            assert isinstance(reached, frozenset)
             assert isinstance(following, frozenset)
-            yield Round(phase, following, str(undefined), tuple(o for o, _ in orders), tuple(w for _, w in orders))
+            first, last = (tuple(part) for part in zip(*orders, strict=True))
+            yield Round(phase, reached, following, str(undefined), first, last)
 
     def start(self) -> State:
         """What the object is before the threads start."""
@@ -139,7 +148,7 @@ class Orders:
         count = self.skeleton.program.physical(spot.object).mbarrier
         return None if count is None else Object(0, count, count)
 
-    def extend(self, order: list[Event], placed: int, state: State, undefined: str, phases: dict[int, Phase]) -> None:
+    def extend(self, order: list[Event], past: Past, state: State, undefined: str, phases: dict[int, Phase]) -> None:
         """Go on with each operation that may come next; `phases` has the phase that each one found or waited for.
 
         A phase is told by the number of objects made before, and its number since then. Where there is no object, or
@@ -147,16 +156,18 @@ class Orders:
         """
         lives = sum(operation_of(event).kind == "init" for event in order)
         if len(order) == len(self.events):
-            self.note(order, state, undefined, phases)
+            self.note(order, state, undefined, phases, past.reached)
             return
         for event in self.events:
-            if placed >> event.id & 1 or self.before[event.id] & ~placed:
+            if past.placed >> event.id & 1 or self.before[event.id] & ~past.placed:
                 continue
-            then, now = [*order, event], placed | 1 << event.id
+            then = [*order, event]
             operation = operation_of(event)
             after = None if undefined else apply(state, operation, expect_ends=self.expect_ends)
             if (undefined or state is None) and operation.kind == "wait" and event.value:
                 continue
+            turned = not undefined and phase_after(after) != phase_after(state)
+            now = past.then(event, operation, self.before[event.id], turned=turned)
             if isinstance(after, str):
                 self.extend(then, now, None, self.told(event, after), phases)
             elif undefined or state is None:
@@ -185,7 +196,7 @@ class Orders:
         text = event.step.item.text or type(event.step.item).__name__
         return f"thread {self.skeleton.program.threads[event.thread].name}: `{text}` {why}"
 
-    def note(self, order: list[Event], state: State, undefined: str, phases: dict[int, Phase]) -> None:
+    def note(self, order: list[Event], state: State, undefined: str, phases: dict[int, Phase], reached: Pairs) -> None:
         """Add a complete order to those that mean the same."""
         self.count += 1
         if self.count > MOST_ORDERS:
@@ -207,7 +218,7 @@ class Orders:
             e.id for e in order[done + 1 :]
             if kinds[e.id] == "wait" and not undefined and state is not None and not state.complete(operation_of(e))
         )  # fmt: skip
-        key = (phase, frozenset(following if self.followed else ()), undefined, ids if self.told_apart else ())
+        key = (phase, reached, frozenset(following if self.followed else ()), undefined, ids if self.told_apart else ())
         self.found.setdefault(key, []).append((ids, last))
 
 

@@ -154,7 +154,7 @@ def happens(skeleton: Skeleton, plan: Plan, found: Found) -> bool:
     if not late and not any(event.kind in MEETINGS for event in skeleton.events):
         return True
     before: dict[int, set[int]] = {}
-    for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase):
+    for earlier, later in (*filter(one_proxy(skeleton), found.sources.rf), *found.turn.phase, *found.turn.reached):
         before.setdefault(later, set()).add(earlier)
     for event, step in skeleton.steps():
         if event.thread is not None:

@@ -20,7 +20,7 @@ from ptxmm.program import Program
 from ptxmm.vocabulary import RELATIONS as ALL_RELATIONS
 from ptxmm.vocabulary import SETS
 
-FROM_ALL = ("LENT", "tenant", "phase", "mbo", "mbnext")
+FROM_ALL = ("LENT", "tenant", "phase", "reached", "mbo", "mbnext")
 
 
 def absent(program: Program, each: list[list[Path]], budget: Budget) -> frozenset[str]:
@@ -73,6 +73,7 @@ class Starts:
             sets["LENT"] = mask(event.id for event in skeleton.events if is_lent(skeleton, event))
             relations["tenant"] = rows(tenants(skeleton), size)
             relations["phase"], relations["mbnext"] = rows(turn.phase, size), rows(turn.following, size)
+            relations["reached"] = rows(turn.reached, size)
             if self.rules.after_mbarriers is None:
                 relations["mbo"] = rows(turn.before, size)
         if several(self.program):
