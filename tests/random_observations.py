@@ -129,7 +129,7 @@ def written(threads: Threads, counts: Counts) -> Program:
 @some.composite
 def threads_that_tell(draw: some.DrawFn, most: int = 5) -> tuple[Threads, Counts]:
     """Two or three threads; each flag is told once and read once."""
-    counts = {name: draw(some.integers(1, 2)) for name in draw(some.sampled_from(("m", "m", "mn")))}
+    counts = {name: draw(some.integers(1, 3)) for name in draw(some.sampled_from(("m", "m", "mn")))}
     bodies: list[list[Step]] = [[] for _ in range(draw(some.integers(2, 3)))]
     one_of = some.sampled_from(list(counts))
     for number in range(draw(some.integers(1, 2))):
