@@ -79,7 +79,7 @@ RELATIONS: dict[str, str] = {
     "mbo": "the order of the operations on one mbarrier, one of the two not a wait",
     "mbnext": "from an operation on an mbarrier to each that finds the state it left",
     "phase": "from an arrival, a completion or an expect_tx to a wait that found its phase complete",
-    "reached": "from an operation on an mbarrier to a later returned state, or a wait of a later phase or of its thread",
+    "reached": "from an operation on an mbarrier to a later returned state, or a wait of a later phase or its thread",
     "api": "from an event of a kernel to an event of a kernel that starts, or that waits until, the first has ended",
     "tenant": "from a use of shared memory by another CTA or by a copy to the events of the threads of its CTA",
     "inspace": "from an access to a `fence.proxy.async` whose state space holds its bytes",
