@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from ptxmm.compilation import plan_of
 from ptxmm.deadline import Deadline
 from ptxmm.evaluation import Evaluation
 from ptxmm.events import Ending, EventGraph, same_cta
-from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported
+from ptxmm.features import ensure_readonly, ensure_sizes, ensure_supported, needs
 from ptxmm.finals import Finals
 from ptxmm.forced import settle
 from ptxmm.formula import Formulas, Lit
@@ -73,6 +74,27 @@ class Encoding:
         """The literal that a thread can start."""
         ends = [self.graph.ends[other] for other in self.waits_for(thread)]
         return self.formulas.conj([*ends, self.base.grids.ready(thread)])
+
+    def in_vain(self) -> Iterator[Lit]:
+        """Literals that each say of a wait for other threads: who stays there is not let go on."""
+        formulas, passes, grids = self.formulas, self.graph.passes, self.base.grids
+        for members in self.base.barriers.groups.values():
+            for event in self.base.barriers.blocking(members):
+                if formulas.both(event.guard, -passes[event.id]) != -1:
+                    yield formulas.disj((-event.guard, passes[event.id], self.base.barriers.lacking(members, event)))
+        for wait in grids.waits():
+            yield formulas.disj((-wait.guard, passes[wait.id], -grids.all_ended(wait)))
+
+    def defined(self) -> list[Lit]:
+        """What executions that count have, in tests with mbarriers, whose states say nothing after an undefined step.
+
+        Each is looked at with all that follows: no thread stops at a wait for others where it could go on to such a
+        step, or does not start.
+        """
+        if "mbarriers" not in needs(self.program):
+            return []
+        started = (self.formulas.disj((start, -self.enabled(n))) for n, start in enumerate(self.graph.starts))
+        return [-self.bad, *self.in_vain(), *started]
 
     def condition(self, formula: Expr) -> Lit:
         """The literal that a formula over final states holds."""

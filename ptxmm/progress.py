@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxmm.barriers import Barriers, Members
 from ptxmm.encode import Encoding
 from ptxmm.events import Again, Ending, Event
 from ptxmm.formula import Lit
@@ -54,13 +53,7 @@ class Progress:
         root = self._tree()
         self._require(root.progress)
         self._forward(root)
-        for members in self.encoding.base.barriers.groups.values():
-            for event in members.events:
-                if event.id in self.graph.passes:
-                    self._waits_in_vain(members, event)
-        for wait in self.encoding.base.grids.waits():
-            stays = self.formulas.both(wait.guard, -self.graph.passes[wait.id])
-            self._require(-stays, -self.encoding.base.grids.all_ended(wait))
+        self.required += self.encoding.in_vain()
         for again in self.graph.again:
             self._sees_the_last(again)
         for retry in self.graph.retries:
@@ -145,14 +138,7 @@ class Progress:
                 return [disj([other.started for other in group.below[place:]])]
         return []
 
-    # --- barriers and memory ------------------------------------------------------------------------------------------
-
-    def _waits_in_vain(self, members: Members, event: Event) -> None:
-        """A thread that stays at a barrier stays because somebody has not arrived and has not ended."""
-        barriers: Barriers = self.encoding.base.barriers
-        stays = self.formulas.both(event.guard, -self.graph.passes[event.id])
-        if stays != -1:
-            self._require(-stays, barriers.lacking(members, event))
+    # --- memory -------------------------------------------------------------------------------------------------------
 
     def _sees_the_last(self, again: Again) -> None:
         """A thread that waits for ever reads what no later write it can see has replaced.

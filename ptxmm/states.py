@@ -181,7 +181,7 @@ def _doubt(encoding: Encoding, options: Options) -> str:
     prefix = encode(encoding.program, encoding.model, options.bound, Ending.PREFIX, encoding.formulas.deadline)
     pairs = race_pairs(prefix) or []
     mixed = prefix.formulas.disj([pair.literal for pair in pairs if pair.mixed])
-    answers = ask(prefix, {"cut": prefix.graph.cut, "mixed": mixed})
+    answers = ask(prefix, {"cut": prefix.graph.cut, "mixed": mixed}, prefix.defined())
     whys = {
         "cut": prefix.graph.tell_cut(options.bound),
         "mixed": "accesses of different sizes race, and then the axioms say nothing (PTX ISA 8.7.2)",

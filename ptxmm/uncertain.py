@@ -31,7 +31,7 @@ def races(encoding: Encoding, pairs: list[RacePair], options: Options, result: R
     }  # fmt: skip
     order = one_order(encoding, alike)
     questions.update((name, formulas.both(literal, order)) for name, literal in anywhere.items())
-    sound = [-encoding.bad] if encoding.base.mbarriers.all else []
+    sound = encoding.defined()
     answers = ask(encoding, {n: formulas.conj([lit, *(sound if n != "bad" else [])]) for n, lit in questions.items()})
     result = _uncertain(encoding, answers, options, result)
     return _race_answer(encoding, pairs, objects, answers, options, result) if "race" in options.properties else result

@@ -280,6 +280,20 @@ TRIGGERS = Scene(
     ("x",),
     ("launch k1 dependent k0;",),
 )  # fmt: skip
+BROKEN = Scene(
+    ONE_CTA.memory,
+    ONE_CTA.places,
+    (
+        "bar.sync 0;", "bar.sync 0;", "bar.sync 0;", "@01 barrier.sync 1, 64;", "bar.arrive 2, 64;", "bar.sync 2, 64;",
+        "mbarrier.arrive.shared::cta.b64 _, [m], 2;", "mbarrier.init.shared::cta.b64 [m], 1;", ARRIVALS[0], WAITS[0],
+        "ld.relaxed.cta.global.u32 q, [f]; if (q == 0) { mbarrier.arrive.shared::cta.b64 _, [m], 2; }",
+        "ld.relaxed.cta.global.u32 q, [f]; if (q == 1) { mbarrier.inval.shared::cta.b64 [m]; } bar.sync 0;",
+        "mbarrier.test_wait.parity.shared::cta.b64 p, [m], 0; if (p) { bar.sync 0; }",
+        "do { ld.relaxed.cta.global.u32 q, [f]; } while (q == 0);", *FLAG[:2],
+        "st.weak.shared::cta.u32 [s], 2;", "ld.weak.shared::cta.u32 r, [s];", "ld.weak.shared::cta.u32 r, [s];",
+    ),
+    ("s",),
+)  # fmt: skip
 SCENES = (ONE_CTA, GENERIC, CLUSTER, MAPS, TILES, PADDING, KERNELS, LIVES, LANES)
 
 

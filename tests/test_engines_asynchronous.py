@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from random_asynchronous import (
     ANEW,
+    BROKEN,
     CLUSTER,
     GENERIC,
     KERNELS,
@@ -50,7 +51,7 @@ READINGS = ("ptx-9.4", "ptx-9.4-strict", "ptx-9.4-literal")
 SCENES = {
     "one CTA": ONE_CTA, "cp.async": GENERIC, "cluster": CLUSTER, "tensor maps": MAPS, "tiles": TILES,
     "padding": PADDING, "kernels": KERNELS,
-    "lives": LIVES, "lanes": LANES, "made anew": ANEW, "triggers": TRIGGERS,
+    "lives": LIVES, "lanes": LANES, "made anew": ANEW, "triggers": TRIGGERS, "broken": BROKEN,
 }  # fmt: skip
 ASKED = Options(frozenset({"outcome", "race", "undefined", "hang"}), bound=2, timeout=20.0)
 QUICK = settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -149,6 +150,35 @@ exists (s == 0)
 def test_copies_of_two_threads_race_also_where_both_are_the_first_instruction() -> None:
     found = enumeration.check(read(TWO_COPIES, "two.lit")[0], model(DEFAULT_MODEL), ASKED)
     assert (found.race.on, found.undefined.verdict) == (("s",), "yes")
+
+
+SPOILT = """ptx spoilt
+.shared @ d0.c0.b0 .mbarrier m(1);
+.shared @ d0.c0.b0 .u32 x;
+.shared @ d0.c0.b0 .u32 f;
+thread A @ d0.c0.b0 { st.weak.shared::cta.u32 [x], 1; bar.sync 0; }
+thread B @ d0.c0.b0 { st.weak.shared::cta.u32 [x], 2; bar.sync 0; CODE }
+thread C @ d0.c0.b0 { bar.sync 0; st.relaxed.cta.shared::cta.u32 [f], 1; }
+exists (x == 1)
+"""
+TWICE = "mbarrier.arrive.shared::cta.b64 _, [m], 2;"
+IN_ONE_WAY = f"ld.relaxed.cta.shared::cta.u32 q, [f]; if (q == 0) {{ {TWICE} }}"
+
+
+@pytest.mark.parametrize("engine", [solver.check, enumeration.check], ids=["z3", "enumeration"])
+@pytest.mark.parametrize(
+    ("code", "race"),
+    [
+        pytest.param(TWICE, "no", id="in every execution"),
+        pytest.param(IN_ONE_WAY, "yes", id="in some"),
+        pytest.param(f"bar.sync 1, 64; {TWICE}", "yes", id="behind a barrier that nobody else comes to"),
+    ],
+)
+def test_a_race_before_an_undefined_step_counts_where_an_execution_does_without_that_step(
+    engine: Callable[[Program, Model, Options], Result], code: str, race: str
+) -> None:
+    found = engine(read(SPOILT.replace("CODE", code), "spoilt.lit")[0], model("ptx-9.4"), ASKED)
+    assert found.race.verdict == race
 
 
 SOURCE = """ptx source

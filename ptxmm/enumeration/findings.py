@@ -9,7 +9,7 @@ from itertools import combinations
 from ptxmm.enumeration import flight
 from ptxmm.enumeration.cat import Meaning
 from ptxmm.enumeration.expressions import evaluate
-from ptxmm.enumeration.features import unsupported
+from ptxmm.enumeration.features import unsupported, used
 from ptxmm.enumeration.final import Column, asked_columns, final_registers, final_states
 from ptxmm.enumeration.hang import UNFINISHED, Hangs
 from ptxmm.enumeration.lanes import same_warp
@@ -127,7 +127,7 @@ def collect(search: Search, found: Findings, *, races: bool, undefined: bool) ->
     search.once = not (races or memory or undefined)
     barriers = any(isinstance(item, Barrier | ClusterBarrier | WarpSync | Elect) for one in search.program.threads
                    for item in one.body)  # fmt: skip
-    everything = races or undefined
+    everything, counts = races or undefined, "mbarriers" in used(search.program)
     search.ends = lambda ends: everything or barriers or adds_by_its_ends(ends)
     search.wanted = lambda skeleton: everything or barriers or adds(skeleton, found, memory=memory)
     search.matters = lambda skeleton, start: (
@@ -140,7 +140,7 @@ def collect(search: Search, found: Findings, *, races: bool, undefined: bool) ->
         if not execution.scheduled:
             found.vague = found.vague or execution.undefined
             continue
-        if execution.undefined and any(event.step and event.step.operation for event in execution.skeleton.events):
+        if execution.undefined and counts:
             continue
         if races and cause and strong:
             note_races(execution, cause, strong, found)
