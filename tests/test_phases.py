@@ -173,7 +173,7 @@ def test_threads_find_of_phases_what_an_interleaving_brings_about_and_nothing_el
 
 @pytest.mark.slow
 @pytest.mark.parametrize("list_all", [states.enumerate_states, enumeration.outcomes], ids=["z3", "enumeration"])
-@settings(QUIET, max_examples=3000)
+@settings(QUIET, max_examples=1000)
 @given(threads_that_tell(7))
 def test_threads_of_larger_tests_find_what_an_interleaving_brings_about(
     list_all: All, told: tuple[Threads, Counts]
