@@ -12,7 +12,7 @@ from ptxmm.encode import Encoding
 from ptxmm.events import Again, Ending, Event
 from ptxmm.formula import Lit
 from ptxmm.graph import inside
-from ptxmm.program import Order
+from ptxmm.program import Order, Scope
 from ptxmm.tags import includes
 
 ENDINGS = {
@@ -143,10 +143,9 @@ class Progress:
     def _sees_the_last(self, again: Again) -> None:
         """A thread that waits for ever reads what no later write it can see has replaced.
 
-        Strong reads whose scope includes the writer see a write eventually; other reads may stay stale.
+        Strong reads see a write eventually that reaches them; other reads may stay stale.
         """
         fr = self.encoding.base.rel("fr")
-        place = self.threads[again.thread].place
         progress = self.leaves[again.thread].progress
         for read in self.graph.events:
             if read.kind == "A" and inside(self.graph, again, read):
@@ -157,8 +156,16 @@ class Progress:
                 literal = fr.lit(read.id, write.id)
                 if literal == -1 or write.thread < 0 or write.id == read.rmw:
                     continue
-                if read.scope is not None and includes(read.scope, place, self.threads[write.thread].place):
+                if self._reaches(write, read):
                     self._require(-progress, -again.literal, -read.guard, -literal)
+
+    def _reaches(self, write: Event, read: Event) -> bool:
+        """Whether a strong read is told of a write in the end: one in its scope; of an alias, if both are at `.sys`."""
+        if read.scope is None:
+            return False
+        if read.virtual != write.virtual:
+            return read.scope is write.scope is Scope.SYS
+        return includes(read.scope, self.threads[read.thread].place, self.threads[write.thread].place)
 
     def _finds_the_last(self, again: Again, read: Event) -> None:
         """A thread whose attempts fail for ever finds in each of them the value of the last write of the word."""

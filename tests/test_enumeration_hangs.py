@@ -7,17 +7,19 @@ from dataclasses import replace
 import pytest
 from building import Options, atom, bar, bra, cta, equal, label, ld, model, program, st, thread
 
+from ptxmm.check import check as by_solver
 from ptxmm.enumeration import check
 from ptxmm.options import PROGRESS
-from ptxmm.program import Binary, Const, Expr, Place, Program, Reg, Thread
+from ptxmm.options import Options as SolverOptions
+from ptxmm.program import Binary, Const, Expr, Place, Program, Reg, Thread, View
 from ptxmm.verdict import Answer
 
 A, B, C = cta(0), cta(1), cta(2)
 
 
-def hang(test: Program, progress: str = "fair", bound: int = 4) -> Answer:
+def hang(test: Program, progress: str = "fair", bound: int = 4, under: str = "ptx-9.4") -> Answer:
     options = Options(properties=frozenset({"hang"}), bound=bound, progress=progress)
-    return check(test, model("ptx-9.4"), options).hang
+    return check(test, model(under), options).hang
 
 
 def hangs(test: Program, progress: str = "fair") -> bool:
@@ -40,6 +42,23 @@ def test_a_poll_ends_where_a_write_can_reach_it() -> None:
     assert hangs(program(setter(), waiter("B", B, "f", how="relaxed.cta")))
     assert hangs(program(setter(), waiter("B", B, "f", how="weak")))
     assert hangs(program(waiter("B", B, "f")))
+
+
+@pytest.mark.parametrize("model_name", ["ptx-9.4", "ptx-7.5"])
+def test_a_poll_by_another_address_is_told_of_a_write_at_system_scope_alone(model_name: str) -> None:
+    def may_hang(written: str, read: str, place: Place) -> bool:
+        test = program(setter(written), waiter("B", place, "g", how=read), views=(View("g", "f"),))
+        solved = by_solver(test, model(model_name), SolverOptions(properties=frozenset({"hang"}))).hang.verdict
+        assert hang(test, under=model_name).verdict == solved
+        assert solved in ("yes", "no")
+        return solved == "yes"
+
+    assert may_hang("relaxed.cta", "relaxed.cta", A)
+    assert may_hang("relaxed.gpu", "relaxed.gpu", B)
+    assert may_hang("relaxed.gpu", "relaxed.sys", B)
+    assert may_hang("weak", "relaxed.sys", B)
+    assert not may_hang("relaxed.sys", "relaxed.sys", B)
+    assert not may_hang("release.sys", "acquire.sys", B)
 
 
 def test_a_value_that_comes_and_goes_may_be_missed() -> None:

@@ -13,7 +13,7 @@ from ptxmm.enumeration.rows import bits
 from ptxmm.enumeration.scopes import includes
 from ptxmm.enumeration.search import Found, Search
 from ptxmm.enumeration.skeleton import Cell, Event, Skeleton, within
-from ptxmm.program import Order
+from ptxmm.program import Order, Scope
 from ptxmm.verdict import Answer
 
 UNFINISHED = frozenset({"cut"})
@@ -73,18 +73,16 @@ class Hangs:
             for cell, (_, *others) in skeleton.writers.items():
                 if not covers(event, cell):
                     continue
-                places = [skeleton.place(write) for write in others]
-                seen = any(
-                    one and includes(step.scope, skeleton.program.threads[event.thread].place, one) for one in places
-                )
-                if seen and not any(within(write, cell) == within(event, cell) for write in others):
+                if any(reaches(skeleton, write, event) for write in others) and not any(
+                    within(write, cell) == within(event, cell) for write in others
+                ):
                     return False
         return True
 
     def fair_to(self, found: Found, going: frozenset[int]) -> bool:
         """Whether memory is fair to these threads: what they read for ever, no write that reaches them replaces.
 
-        A strong read is told in the end of a write in its scope. Other reads may stay as they are.
+        A strong read is told in the end of a write that reaches it. Other reads may stay as they are.
         """
         skeleton, replaced = found.skeleton, found.meaning.relations["fr"]
         asking = frozenset(
@@ -94,16 +92,26 @@ class Hangs:
         if asking and not found.turn.agrees(self.search.known(found.meaning), asking):
             return False
         for thread in going:
-            place = skeleton.program.threads[thread].place
             for position in skeleton.paths[thread].repeated:
                 step = skeleton.paths[thread].steps[position]
                 if step.kind != "R" or step.order is Order.WEAK or step.scope is None:
                     continue
-                for write in bits(replaced[skeleton.at[thread, position]]):
-                    writer = skeleton.place(skeleton.events[write])
-                    if writer is not None and includes(step.scope, place, writer):
-                        return False
+                read = skeleton.events[skeleton.at[thread, position]]
+                if any(reaches(skeleton, skeleton.events[write], read) for write in bits(replaced[read.id])):
+                    return False
         return True
+
+
+def reaches(skeleton: Skeleton, write: Event, read: Event) -> bool:
+    """Whether a strong read is told of a write in the end: one in its scope; of an alias, if both are at `.sys`."""
+    reader, writer = skeleton.place(read), skeleton.place(write)
+    if read.step is None or read.step.scope is None or read.spot is None or reader is None:
+        return False
+    if write.step is None or write.spot is None or writer is None:
+        return False
+    if read.spot.virtual != write.spot.virtual:
+        return read.step.scope is write.step.scope is Scope.SYS
+    return includes(read.step.scope, reader, writer)
 
 
 def covers(event: Event, cell: Cell) -> bool:
