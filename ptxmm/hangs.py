@@ -109,7 +109,8 @@ def _incomplete(one: execution.Concrete, event: Event) -> str:
     name = evidence.mbarrier_name(one.encoding.program, event.object)
     still = "" if asked == state.phase else f" in phase {state.phase}"
     arrivals = f"{state.pending} arrival{'' if state.pending == 1 else 's'}"
-    return f"phase {asked} of {name}, which stays incomplete:{still} {arrivals} pending, {state.bytes} bytes to come"
+    bytes_ = f"{-state.bytes} bytes more than expected" if state.bytes < 0 else f"{state.bytes} bytes to come"
+    return f"phase {asked} of {name}, which stays incomplete:{still} {arrivals} pending, {bytes_}"
 
 
 def _line(reads: list[Event]) -> str:

@@ -141,6 +141,8 @@ def _tested(run: Run, result: dict[str, Any], presumed: dict[str, Any] | None) -
     crossing, why = crosses(program), ""
     if result["standing"] == "not exercised":
         why = _unexercised(result)
+    if result["standing"] == "unknown":
+        why = result["told"]
     if presumed is None or not crossing or run.gpus > 1 or result["audit"] != "as written":
         return Said(run.path, result["standing"], crossing, why=why)
     own = [state for state in presumed["states"] if not state["control"]]

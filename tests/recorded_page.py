@@ -52,6 +52,9 @@ def _told(found: Recorded) -> Iterator[str]:
     )
     findings = json.loads(FINDINGS.read_text())
     yield from (f"* `{name}`: {findings[name]}" for name in found.standing("FORBIDDEN BUT SEEN") if name in findings)
+    if unknown := found.standing("unknown"):
+        told = (f"`{name}` ({found.tests[name].why})" for name in unknown)
+        yield from ("", f"`unknown`: {'; '.join(told)}.")
     yield from ("", "### Allowed, not seen", "")
     yield (
         f"Of {len(found.unseen)} tests of the generic proxy alone, across CTAs, whose allowed outcome was not seen, "

@@ -246,8 +246,13 @@ LATER = """mbarrier.arrive.shared::cta.b64 s, [m];
             "A waits at `mbarrier.try_wait.shared::cta.b64 [m], s` for phase 0 of m[0], "
             "which stays incomplete: 1 arrival pending, 0 bytes to come",
         ),
+        (
+            f"mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m + 8], 24; {AWAITED}",
+            "A waits at `mbarrier.try_wait.parity.shared::cta.b64 [m + 8], 0` for phase 0 of m[1], "
+            "which stays incomplete: 1 arrival pending, 8 bytes more than expected",
+        ),
     ],
-    ids=["alone", "beside a word", "by a token"],
+    ids=["alone", "beside a word", "by a token", "too many bytes"],
 )
 def test_a_hang_says_which_phase_of_an_mbarrier_stays_incomplete_and_what_it_lacks(
     loop: str, told: str, tmp_path: Path
