@@ -7,6 +7,8 @@ the certain pairs as bit masks; with no uncertain pair it is the concrete carrie
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Protocol
 
 from ptxmm.closure import bits, closed_masks, components, eliminate, loops
@@ -140,7 +142,10 @@ class Symbolic(Pointwise):
         return self.clean(*eliminate(a.must, a.may, self.running), transitive=True)
 
     def plus_seq_optional(self, a: Rel, b: Rel) -> Rel:
-        """`(a ; b?)+` as `(a ; (b & range(a) * domain(a))?)+ ; b?`, which is the same and far smaller."""
+        """`(a ; b?)+` as `c | (a | c ; a) ; b` with `c = (a ; (b & range(a) * domain(a))?)+`, which is far smaller.
+
+        Where b is transitive, or none of its pairs follows another there, that is `c | c ; b`.
+        """
         starts, ends = 0, 0
         for i, mask in enumerate(a.row_masks()):
             if mask:
@@ -156,7 +161,10 @@ class Symbolic(Pointwise):
         )
         step = a if inner.empty else self.union(a, self.seq(a, inner))
         closed = self.plus(step)
-        return self.union(closed, self.seq(closed, b))
+        behind = reduce(or_, inner.row_masks(), 0)
+        twice = not b.transitive and any(mask and behind >> i & 1 for i, mask in enumerate(b.row_masks()))
+        ending = self.union(a, self.seq(closed, a)) if twice else closed
+        return self.union(closed, self.seq(ending, b))
 
     def optional(self, a: Rel) -> Rel:
         must = [mask | 1 << i for i, mask in enumerate(a.must)]

@@ -36,7 +36,7 @@ class Running:
         self.formulas, self.guards = formulas, list(guards) or [1] * size
         self.all = (1 << size) - 1
         self.never = sum(1 << event for event, guard in enumerate(self.guards) if guard == -1)
-        self.trivial = all(guard in (1, -1) for guard in self.guards)
+        self.trivial = all(guard == 1 for guard in self.guards)
         self.units: dict[Lit, int] = {}
         self.masks: dict[Lit, int] = {1: self.all, -1: self.never}
         self.implied: dict[Lit, set[Lit]] = {}

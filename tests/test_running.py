@@ -90,3 +90,19 @@ def test_what_follows_from_a_guard_is_no_part_of_a_literal() -> None:
     assert running.implying(other) == 0b10
     assert running.under(formulas.conj([other, -passed]), 0b01) == formulas.conj([other, -passed])
     assert Symbolic(2, formulas).domain(Rel([0b10, 0], {})).must == Set(0b01, {}).must
+
+
+def test_a_step_that_may_be_left_out_is_not_taken_twice() -> None:
+    """`(a ; b?)+` for a relation b that is not transitive."""
+    algebra = Symbolic(SIZE, Formulas(), [1] * SIZE)
+    a, b = relation([(0, 0, 1), (4, 0, 1)]), relation([(0, 4, 1), (4, 1, 1)])
+    found = algebra.plus_seq_optional(a, b)
+    assert {(i, j) for i, j, _ in found.pairs()} == {(0, 0), (0, 4), (4, 0), (4, 4)}
+
+
+def test_what_leads_through_an_event_that_never_runs_is_nothing() -> None:
+    """Also where all other events run for certain."""
+    algebra = Symbolic(SIZE, Formulas(), [1, -1, 1, 1, 1])
+    there_and_back = relation([(0, 1, 1), (1, 2, 1)])
+    for found in (algebra.seq(there_and_back, there_and_back), algebra.plus(there_and_back)):
+        assert not [(i, j) for i, j, _ in found.pairs() if 1 not in (i, j)]
