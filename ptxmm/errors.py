@@ -95,3 +95,13 @@ def near(word: str, known: Iterable[str]) -> str:
     """
     close = get_close_matches(word, sorted(known), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
+
+
+def near_or_all(word: str, known: Iterable[str], what: str) -> str:
+    """A hint that names the nearest of the known words, or where none is near, all of them.
+
+    >>> near_or_all("B", ["writer", "reader"], "threads of this test")
+    'threads of this test: writer, reader'
+    """
+    every = list(known)
+    return near(word, every) or f"{what}: {', '.join(every)}"

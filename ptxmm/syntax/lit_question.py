@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields, replace
 
 from ptxmm.arith import U64, Type
-from ptxmm.errors import InputError, near
+from ptxmm.errors import InputError, near, near_or_all
 from ptxmm.program import (
     Addr,
     Condition,
@@ -84,9 +84,10 @@ class Finals:
         register = register.removeprefix("%")
         thread = self.threads.get(name)
         if thread is None:
-            raise self.source.error(f"no thread `{name}`", node.start, node.end, near(name, self.threads))
+            hint = near_or_all(name, self.threads, "threads of this test")
+            raise self.source.error(f"no thread `{name}`", node.start, node.end, hint)
         if register not in thread.types:
-            hint = near(register, thread.types)
+            hint = near_or_all(register, thread.types, f"registers of {name}") if thread.types else ""
             raise self.source.error(
                 f"nothing writes register `{register}` in thread {name}", node.start, node.end, hint
             )
@@ -187,7 +188,8 @@ def _of_thread(
     source: Source, note: Item, words: list[str], memory: Memory, threads: dict[str, Thread], found: Hardware
 ) -> Hardware:
     if words[0] not in threads:
-        raise source.error(f"no thread `{words[0]}`", note.start, note.end, near(words[0], threads))
+        hint = near_or_all(words[0], threads, "threads of this test")
+        raise source.error(f"no thread `{words[0]}`", note.start, note.end, hint)
     if note.kind == "busy":
         node = Node("number", words[1], (), note.words[1].start_pos or 0, note.words[1].end_pos or 0)
         count = constant(Reader(source, _no_names), node, "how many stores")
