@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ptxmm.errors import PtxmmError
-from ptxmm.gpu.held import held
+from ptxmm.gpu.held import READS, held
 from ptxmm.gpu.lineless import placed
 from ptxmm.gpu.log import Audit
 from ptxmm.gpu.needed import (
@@ -211,13 +211,12 @@ def _held(
     role: Role, here: dict[int, list[Machine]], instructions: tuple[Machine, ...], leaders: frozenset[int]
 ) -> Iterator[str]:
     """Instructions that are issued only when a load has come, though nothing in the test asks for that."""
-    numbers = {line.number for line in role.lines}
     for line in role.lines:
-        at = min((one.at for one in here[line.number]), default=None)
-        if at is None or line.needed.after:
+        if not here[line.number] or line.needed.after or not READS.match(line.text):
             continue
+        at = here[line.number][0].at
         end = min((leader for leader in leaders if leader > at), default=sys.maxsize)
         block = [one for one in instructions if at < one.at < end]
         behind = [each for each in role.text if each[0] > line.number]
-        found = held((line.number, line.text), behind, {n: here[n] for n in numbers}, block)
+        found = held((line.number, line.text), behind, here, block)
         yield from (f"`{text}` waits for `{line.text}`" for text in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from multiprocessing import get_context
 
@@ -23,6 +23,8 @@ ENDED = Audit(remarks=("the process that read the machine code ended",))
 @contextmanager
 def auditors() -> Iterator[Executor]:
     """The processes, each started when it is needed first; whoever leaves does not wait for what they still read."""
+    from concurrent.futures import ProcessPoolExecutor
+
     pool = ProcessPoolExecutor(AUDITORS, mp_context=get_context("spawn"), initializer=_aside)
     try:
         yield pool

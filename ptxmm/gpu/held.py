@@ -15,6 +15,8 @@ from ptxmm.gpu.sass import Machine
 LOADS = ("LDG", "LD", "LDS", "ATOMG", "ATOM", "ATOMS")
 REGISTER = re.compile(r"\bR(\d+)\b")
 READS = re.compile(r"(@!?\w+ )?(ld|atom)\.")
+"""Instructions of PTX that bring a value from memory."""
+
 ORDERS = re.compile(r"(@!?\w+ )?(fence\.(?!proxy)|membar|bar\.|barrier\.|\S*\.(release|acq_rel)\b)")
 ACCESS = re.compile(r"(@!?\w+ )?(ld|st|atom|red|cp|mbarrier|tex|suld|sust)\.")
 NAME = re.compile(r"(?<![\w.%])[a-z]\w*(?![\w.:])")
@@ -37,17 +39,16 @@ def held(load: Text, behind: Sequence[Text], here: dict[int, list[Machine]], cod
     >>> list(held((1, "ld.u32 v1, [q]"), behind, {1: [one], 2: [store]}, [store, replace(use, at=48)]))
     []
     """
-    if not READS.match(load[1]):
-        return
-    texts = dict(independent(load[1], behind))
-    for machine in here.get(load[0], []):
+    number, text = load
+    lines = {number, *(line for line, _ in behind)}
+    waiting = [(line, access, [one.at for one in here.get(line, [])]) for line, access in independent(text, behind)]
+    for machine in here.get(number, []):
         for user in users(machine, code):
-            for number, text in texts.items():
-                own = user.line == load[0] or any(user.line == line < number for line, _ in behind)
-                places = [one.at for one in here.get(number, [])]
+            for line, access, places in waiting:
+                own = user.line in lines and user.line < line
                 issued = any(machine.at < at < user.at for at in places)
                 if not (own or issued) and any(at > user.at for at in places):
-                    yield text
+                    yield access
 
 
 def independent(load: str, behind: Sequence[Text]) -> Iterator[Text]:

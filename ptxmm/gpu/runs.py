@@ -47,14 +47,14 @@ def runs(
 
     What reads machine code does so in `pool`, or else in processes of its own.
     """
-    with auditors() if pool is None else nullcontext(pool) as readers:
+    with auditors() if wish.audit and pool is None else nullcontext(pool) as readers:
         yield from _Runs(session, wish, readers).all(programs)
 
 
 class _Runs:
     """Tests on their way to the device and back."""
 
-    def __init__(self, session: Session, wish: Wish, pool: Executor) -> None:
+    def __init__(self, session: Session, wish: Wish, pool: Executor | None) -> None:
         self.session, self.wish, self.pool = session, wish, pool
         self.order: list[Prepared] = []
         self.audits: dict[str, Future[Audit]] = {}
@@ -88,7 +88,7 @@ class _Runs:
         """An answer with the audit of what ran, begun once for each text."""
         done, code = answer
         here = self.order[done.number]
-        if not self.wish.audit or done.failed or here.entry is None:
+        if self.pool is None or not self.wish.audit or done.failed or here.entry is None:
             return here, done, None
         text = entry(*here.entry.kernels[: done.kernels]).text if done.spoilt else here.entry.text
         if text not in self.audits:
